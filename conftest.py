@@ -1,0 +1,46 @@
+"""How the suite is ordered, and what it needs: for every test, whatever room it belongs to.
+
+Fast tests come first and share all the workers of `pytest -n`. Heavy ones (slow, journey,
+browser) come last and one at a time, on one worker: they start processes of their own, and a
+deadline that two of them fight over says nothing.
+"""
+
+import os
+
+import pytest
+
+from tests.chromium import find_chromium
+
+HEAVY = ("slow", "journey", "browser")
+NO_BROWSER = "no Chromium: install chromium, or set CHROMIUM to its path"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the tests, leave the live ones out unless they were asked for, and check for a browser."""
+    if "live" not in config.option.markexpr:
+        _leave_out(config, items, "live")
+    for item in items:
+        if _is_heavy(item):
+            item.add_marker(pytest.mark.xdist_group("heavy"))
+    items.sort(key=_is_heavy)
+    _need_browser([item for item in items if item.get_closest_marker("browser")])
+
+
+def _is_heavy(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in HEAVY)
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> None:
+    out = [item for item in items if item.get_closest_marker(marker)]
+    items[:] = [item for item in items if item not in out]
+    config.hook.pytest_deselected(items=out)
+
+
+def _need_browser(items: list[pytest.Item]) -> None:
+    if not items or find_chromium():
+        return
+    if os.environ.get("REQUIRE_BROWSER") == "1":
+        raise pytest.UsageError(f"REQUIRE_BROWSER=1, but there is {NO_BROWSER}")
+    for item in items:
+        item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
