@@ -228,9 +228,7 @@ def _field(plain: dict[str, Any]) -> Field:
 
 def _table(plain: dict[str, Any]) -> Table:
     rows = tuple(tuple(_text(cell) for cell in row) for row in plain["rows"])
-    return Table(
-        page=_integer(plain["page"]), rows=rows, caption=_optional_text(plain["caption"])
-    )
+    return Table(page=_integer(plain["page"]), rows=rows, caption=_optional_text(plain["caption"]))
 
 
 def _text(value: object) -> str:

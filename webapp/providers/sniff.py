@@ -1,0 +1,163 @@
+"""What a file is, by its first bytes: names lie, and a refusal should name what came."""
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from webapp.providers.text import BOMS, looks_binary
+
+PDF, PLAIN, MARKDOWN = "application/pdf", "text/plain", "text/markdown"
+OCTETS = "application/octet-stream"
+ZIP = "application/zip"
+# Writers may put a little before a PDF's mark, and readers look this far for it.
+PDF_MARK_WITHIN = 1024
+HEAD_BYTES = 8192
+OFFICE = "application/vnd.openxmlformats-officedocument."
+OPEN = "application/vnd.oasis.opendocument."
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """A content type and the name that people know it by."""
+
+    content_type: str
+    label: str
+
+
+_SIGNATURES: tuple[tuple[int, bytes, str, str], ...] = (
+    (0, b"\x89PNG\r\n\x1a\n", "image/png", "PNG image"),
+    (0, b"\xff\xd8\xff", "image/jpeg", "JPEG image"),
+    (0, b"GIF87a", "image/gif", "GIF image"),
+    (0, b"GIF89a", "image/gif", "GIF image"),
+    (0, b"II*\0", "image/tiff", "TIFF image"),
+    (0, b"MM\0*", "image/tiff", "TIFF image"),
+    (8, b"WEBP", "image/webp", "WebP image"),
+    (0, b"BM", "image/bmp", "BMP image"),
+    (8, b"WAVE", "audio/wav", "WAV recording"),
+    (8, b"AVI ", "video/x-msvideo", "AVI video"),
+    (0, b"OggS", "audio/ogg", "Ogg recording"),
+    (0, b"fLaC", "audio/flac", "FLAC recording"),
+    (0, b"ID3", "audio/mpeg", "MP3 recording"),
+    (4, b"ftypM4A", "audio/mp4", "M4A recording"),
+    (4, b"ftypqt", "video/quicktime", "QuickTime video"),
+    (4, b"ftyphei", "image/heic", "HEIC image"),
+    (4, b"ftyp", "video/mp4", "MP4 video"),
+    (0, b"\x1aE\xdf\xa3", "video/x-matroska", "Matroska or WebM video"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage", "old Office file"),
+    (0, b"{\\rtf", "application/rtf", "RTF document"),
+    (0, b"%!PS", "application/postscript", "PostScript file"),
+    (0, b"AT&TFORM", "image/vnd.djvu", "DjVu document"),
+    (0, b"7z\xbc\xaf'\x1c", "application/x-7z-compressed", "7-Zip archive"),
+    (0, b"Rar!\x1a\x07", "application/vnd.rar", "RAR archive"),
+    (0, b"\x1f\x8b", "application/gzip", "gzip archive"),
+    (0, b"BZh", "application/x-bzip2", "bzip2 archive"),
+    (0, b"\xfd7zXZ\0", "application/x-xz", "xz archive"),
+    (257, b"ustar", "application/x-tar", "tar archive"),
+    (0, b"SQLite format 3\0", "application/vnd.sqlite3", "SQLite database"),
+    (0, b"\x7fELF", "application/x-executable", "program"),
+    (0, b"MZ", "application/vnd.microsoft.portable-executable", "Windows program"),
+)
+
+# Names of members that tell one kind of zip container from another, in the order of trust.
+_CONTAINERS: tuple[tuple[bytes, str, str], ...] = (
+    (b"application/epub+zip", "application/epub+zip", "EPUB book"),
+    (OPEN.encode() + b"text", OPEN + "text", "OpenDocument text"),
+    (OPEN.encode() + b"spreadsheet", OPEN + "spreadsheet", "OpenDocument spreadsheet"),
+    (OPEN.encode() + b"presentation", OPEN + "presentation", "OpenDocument presentation"),
+    (b"word/", OFFICE + "wordprocessingml.document", "Word document"),
+    (b"xl/", OFFICE + "spreadsheetml.sheet", "Excel workbook"),
+    (b"ppt/", OFFICE + "presentationml.presentation", "PowerPoint presentation"),
+)
+# For Office files whose first members do not say which: some writers put them at the end.
+_OFFICE_BY_NAME = {
+    ".docx": _CONTAINERS[4],
+    ".xlsx": _CONTAINERS[5],
+    ".pptx": _CONTAINERS[6],
+    ".epub": _CONTAINERS[0],
+}
+_MAIL = re.compile(
+    rb"(?:(?:Received|Return-Path|From|To|Subject|Date|Message-ID|MIME-Version):[^\n]*\n(?:[ \t][^\n]*\n)*){3}", re.I
+)
+_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_MARKDOWN_NAMES = (".md", ".markdown", ".mdown", ".mkd")
+_EXPECTED = {
+    ".pdf": PDF,
+    ".txt": PLAIN,
+    ".text": PLAIN,
+    ".log": PLAIN,
+    **dict.fromkeys(_MARKDOWN_NAMES, MARKDOWN),
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".html": "text/html",
+    ".htm": "text/html",
+    **{name: content_type for name, (_, content_type, _) in _OFFICE_BY_NAME.items()},
+    ".zip": ZIP,
+}
+
+
+def sniff(head: bytes, filename: str) -> Sniffed:
+    """Say what a file is by its first `HEAD_BYTES`; the name decides only between kinds of text."""
+    if not head:
+        return Sniffed("application/x-empty", "empty file")
+    if b"%PDF-" in head[:PDF_MARK_WITHIN]:
+        return Sniffed(PDF, "PDF document")
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _container(head, filename)
+    for offset, mark, content_type, label in _SIGNATURES:
+        if head.startswith(mark, offset) and not _is_prose(mark, head):
+            return Sniffed(content_type, label)
+    if _is_mp3_frame(head):
+        return Sniffed("audio/mpeg", "MP3 recording")
+    return _text(head, filename)
+
+
+def mismatch(filename: str, content_type: str) -> bool:
+    """Say whether a name's ending promises something else than the content is."""
+    expected = _EXPECTED.get(_ending(filename))
+    readable_text = {PLAIN, MARKDOWN}
+    return expected is not None and expected != content_type and not {expected, content_type} <= readable_text
+
+
+def _container(head: bytes, filename: str) -> Sniffed:
+    for mark, content_type, label in _CONTAINERS:
+        if mark in head:
+            return Sniffed(content_type, label)
+    if b"[Content_Types].xml" in head and _ending(filename) in _OFFICE_BY_NAME:
+        _, content_type, label = _OFFICE_BY_NAME[_ending(filename)]
+        return Sniffed(content_type, label)
+    return Sniffed(ZIP, "ZIP archive")
+
+
+def _text(head: bytes, filename: str) -> Sniffed:
+    marked = any(head.startswith(mark) for mark, _ in BOMS)
+    if not marked and looks_binary(head):
+        return Sniffed(OCTETS, "file of an unknown kind")
+    body = head.removeprefix(b"\xef\xbb\xbf")
+    if _HTML.match(body):
+        return Sniffed("text/html", "HTML page")
+    if body.lstrip().startswith(b"<?xml"):
+        svg = b"<svg" in body
+        return Sniffed("image/svg+xml", "SVG image") if svg else Sniffed("application/xml", "XML file")
+    if body.lstrip().startswith(b"<svg"):
+        return Sniffed("image/svg+xml", "SVG image")
+    if _MAIL.match(body):
+        return Sniffed("message/rfc822", "e-mail")
+    if _ending(filename) in _MARKDOWN_NAMES:
+        return Sniffed(MARKDOWN, "Markdown text")
+    return Sniffed(PLAIN, "plain text")
+
+
+def _is_prose(mark: bytes, head: bytes) -> bool:
+    """Say whether a mark made of letters only may just be how a text begins ("BMW", "MZ…")."""
+    return mark in {b"BM", b"MZ", b"ID3", b"BZh"} and not looks_binary(head[:512])
+
+
+def _is_mp3_frame(head: bytes) -> bool:
+    # 11 set bits, then a version and layer that exist; UTF-16's mark FF FE is ruled out by them.
+    return len(head) > 2 and head[0] == 0xFF and head[1] in {0xFB, 0xF3, 0xF2, 0xFA}
+
+
+def _ending(filename: str) -> str:
+    return PurePosixPath(filename.replace("\\", "/")).suffix.lower()
