@@ -261,3 +261,12 @@ def _coordinate(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError("a number was expected")
     return float(value)
+
+
+@dataclass(frozen=True)
+class Providers:
+    """One implementation for each role, as the settings choose them."""
+
+    blobs: BlobStore
+    extractor: Extractor
+    embedder: Embedder

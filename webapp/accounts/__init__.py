@@ -1,0 +1,1 @@
+"""Orgs, users, API tokens and roles."""

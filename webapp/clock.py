@@ -1,0 +1,72 @@
+"""The present time, and ids that sort by it.
+
+Stored times come from the database's clock, never from a worker's: a worker whose clock is ten
+minutes off must neither lose its leases nor keep them for ever. `now()` and `after()` are SQL
+expressions that compile to both databases.
+"""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat
+from sqlalchemy import DateTime
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+_SQLITE_FORMAT = "'%Y-%m-%d %H:%M:%f'"
+
+
+def new_id() -> UUID:
+    """A fresh UUIDv7: unique everywhere, and later ones sort after earlier ones."""
+    return uuid_utils.compat.uuid7()
+
+
+def utc_now() -> datetime:
+    """This process's own idea of the time: for showing ages and signing, never for leases."""
+    return datetime.now(UTC)
+
+
+def monotonic() -> float:
+    """Seconds that only ever grow: for deadlines and durations inside one process."""
+    return time.monotonic()
+
+
+class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """The database's time at the start of this statement."""
+
+    type = DateTime(timezone=True)
+    inherit_cache = True
+
+
+class after(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+    """The database's time, so many seconds from now (negative: ago)."""
+
+    type = DateTime(timezone=True)
+    inherit_cache = True
+
+
+# statement_timestamp(), not now(): a transaction that waited for a lock must not store the time
+# before the wait; not clock_timestamp() either, which no index condition can use.
+@compiles(now, "postgresql")
+def _now_postgresql(element: now, compiler: SQLCompiler, **kw: Any) -> str:
+    return "statement_timestamp()"
+
+
+@compiles(now, "sqlite")
+def _now_sqlite(element: now, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"strftime({_SQLITE_FORMAT}, 'now')"
+
+
+@compiles(after, "postgresql")
+def _after_postgresql(element: after, compiler: SQLCompiler, **kw: Any) -> str:
+    seconds = compiler.process(element.clauses, **kw)
+    return f"(statement_timestamp() + make_interval(secs => CAST({seconds} AS double precision)))"
+
+
+@compiles(after, "sqlite")
+def _after_sqlite(element: after, compiler: SQLCompiler, **kw: Any) -> str:
+    seconds = compiler.process(element.clauses, **kw)
+    return f"strftime({_SQLITE_FORMAT}, 'now', ({seconds}) || ' seconds')"

@@ -1,0 +1,220 @@
+"""Every setting, read once from the environment into one frozen object.
+
+This is the only module that reads the environment. A bad value is refused at start with a
+sentence that names the variable and says what would be right.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the message names it and says what would be right."""
+
+
+class Execution(StrEnum):
+    """Who does the work: a pool inside the web process, or worker processes of their own."""
+
+    EMBEDDED = "embedded"
+    WORKERS = "workers"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What Docmill runs with. Each field's variable is its name in capitals."""
+
+    database_url: str = field(repr=False)
+    database_owner_url: str = field(repr=False)
+    data_dir: Path
+    models_dir: Path
+    secret_key: str = field(repr=False)
+    execution: Execution
+    host: str
+    port: int
+    web_threads: int
+    public_url: str | None
+    trusted_hosts: tuple[str, ...]
+    proxy_hops: int
+    worker_threads: int
+    heartbeat_seconds: float
+    zombie_after_seconds: float
+    run_timeout_seconds: float
+    job_max_attempts: int
+    step_attempts: int
+    backoff_base_seconds: float
+    backoff_max_seconds: float
+    poll_seconds: float
+    drain_seconds: float
+    watchdog_seconds: float
+    max_upload_mb: int
+    blobs: str
+    extraction: str
+    embeddings: str
+    extract_timeout_seconds: float
+    extract_memory_mb: int
+    embed_threads: int
+    htmx_url: str | None
+    htmx_integrity: str | None
+    session_days: int
+
+    @property
+    def is_embedded(self) -> bool:
+        """True where the web process itself does the work."""
+        return self.execution is Execution.EMBEDDED
+
+    @property
+    def upload_bytes_max(self) -> int:
+        """The largest file that an upload may bring."""
+        return self.max_upload_mb * 1024 * 1024
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> "Settings":
+        """Read and check everything; SettingsError where something cannot be right."""
+        return _read(_Reader(os.environ if environ is None else environ))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Typed look-ups in an environment, with one way to complain."""
+
+    environ: Mapping[str, str]
+
+    def text(self, name: str, default: str = "") -> str:
+        return self.environ.get(name, "").strip() or default
+
+    def optional(self, name: str) -> str | None:
+        return self.text(name) or None
+
+    def names(self, name: str) -> tuple[str, ...]:
+        return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
+
+    def whole(self, name: str, default: int, least: int = 1, most: int | None = None) -> int:
+        return self._number(name, default, least, int, "a whole number", most)
+
+    def seconds(self, name: str, default: float, least: float = 0.01) -> float:
+        return self._number(name, default, least, float, "a number of seconds", None)
+
+    def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
+        value = self.text(name, default)
+        if value not in choices:
+            raise SettingsError(f"{name}={value!r} is not known. Use one of: {', '.join(choices)}.")
+        return value
+
+    def _number(
+        self, name: str, default: Value, least: Value, kind: Callable[[str], Value], what: str, most: Value | None
+    ) -> Value:
+        raw = self.text(name)
+        try:
+            value = kind(raw) if raw else default
+        except ValueError as error:
+            raise SettingsError(f"{name}={raw!r} is not {what}. Example: {name}={default}.") from error
+        if not least <= value or (most is not None and not value <= most):  # type: ignore[operator] # both are numbers
+            limit = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise SettingsError(f"{name}={raw} is out of range: it must be {limit}.")
+        return value
+
+
+def _read(env: _Reader) -> Settings:
+    data_dir = Path(env.text("DATA_DIR", "var")).expanduser().absolute()
+    database_url = _database_url("DATABASE_URL", env.text("DATABASE_URL", f"sqlite:///{data_dir / 'docmill.sqlite3'}"))
+    owner_url = env.optional("DATABASE_OWNER_URL")
+    execution = _execution(env, database_url)
+    embedded = execution is Execution.EMBEDDED
+    return Settings(
+        database_url=database_url,
+        database_owner_url=_database_url("DATABASE_OWNER_URL", owner_url) if owner_url else database_url,
+        data_dir=data_dir,
+        models_dir=Path(env.text("MODELS_DIR", str(data_dir / "models"))).expanduser().absolute(),
+        secret_key=_secret_key(env, data_dir),
+        execution=execution,
+        host=env.text("HOST", "127.0.0.1" if embedded else "0.0.0.0"),  # noqa: S104 - dynos are reached from outside
+        port=env.whole("PORT", 8000, most=65535),
+        web_threads=env.whole("WEB_THREADS", 32),
+        public_url=env.optional("PUBLIC_URL"),
+        trusted_hosts=env.names("TRUSTED_HOSTS"),
+        proxy_hops=env.whole("PROXY_HOPS", 0, least=0),
+        worker_threads=env.whole("WORKER_THREADS", 4),
+        heartbeat_seconds=env.seconds("HEARTBEAT_SECONDS", 30),
+        zombie_after_seconds=env.seconds("ZOMBIE_AFTER_SECONDS", 7200),
+        run_timeout_seconds=env.seconds("RUN_TIMEOUT_SECONDS", 120 if embedded else 7200),
+        job_max_attempts=env.whole("JOB_MAX_ATTEMPTS", 1 if embedded else 5),
+        step_attempts=env.whole("STEP_ATTEMPTS", 2),
+        backoff_base_seconds=env.seconds("BACKOFF_BASE_SECONDS", 30),
+        backoff_max_seconds=env.seconds("BACKOFF_MAX_SECONDS", 600),
+        poll_seconds=env.seconds("POLL_SECONDS", 1),
+        drain_seconds=env.seconds("DRAIN_SECONDS", 25, least=0),
+        watchdog_seconds=env.seconds("WATCHDOG_SECONDS", 60),
+        max_upload_mb=env.whole("MAX_UPLOAD_MB", 512),
+        blobs=env.choice("BLOBS", "local", ("local",)),
+        extraction=env.choice("EXTRACTION", "local", ("local",)),
+        embeddings=env.choice("EMBEDDINGS", "local", ("local",)),
+        extract_timeout_seconds=env.seconds("EXTRACT_TIMEOUT_SECONDS", 100 if embedded else 900),
+        extract_memory_mb=env.whole("EXTRACT_MEMORY_MB", 2048, least=256),
+        embed_threads=env.whole("EMBED_THREADS", 2),
+        htmx_url=env.optional("HTMX_URL"),
+        htmx_integrity=env.optional("HTMX_INTEGRITY"),
+        session_days=env.whole("SESSION_DAYS", 30),
+    )
+
+
+def _execution(env: _Reader, database_url: str) -> Execution:
+    usual = Execution.EMBEDDED if database_url.startswith("sqlite") else Execution.WORKERS
+    chosen = Execution(env.choice("EXECUTION", usual, tuple(Execution)))
+    if chosen is Execution.WORKERS and database_url.startswith("sqlite"):
+        raise SettingsError(
+            "EXECUTION=workers needs PostgreSQL, since several processes share the database. "
+            "Set DATABASE_URL=postgresql://…, or leave EXECUTION out."
+        )
+    return chosen
+
+
+def _database_url(name: str, url: str) -> str:
+    """One spelling for SQLAlchemy, whatever Heroku or a person wrote."""
+    if url.startswith("sqlite:///"):
+        return url
+    for prefix in ("postgres://", "postgresql://", "postgresql+psycopg://"):
+        if url.startswith(prefix):
+            return "postgresql+psycopg://" + url.removeprefix(prefix)
+    raise SettingsError(f"{name} must start with postgresql:// or sqlite:///, as in postgresql://user@host/docmill.")
+
+
+_SECRET_LENGTH_LEAST = 16
+
+
+def _secret_key(env: _Reader, data_dir: Path) -> str:
+    """SECRET_KEY, or one that is generated on the first start and kept in DATA_DIR."""
+    given = env.text("SECRET_KEY")
+    if given and len(given) < _SECRET_LENGTH_LEAST:
+        raise SettingsError(
+            f"SECRET_KEY is too short to protect anything: use {_SECRET_LENGTH_LEAST} characters or more."
+        )
+    return given or _kept_secret(data_dir / "secret_key")
+
+
+def _kept_secret(path: Path) -> str:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _read_secret(path)
+    except OSError as error:
+        raise SettingsError(f"DATA_DIR={path.parent} cannot be written: {error.strerror}.") from error
+    # One write of one line: a process that starts at the same moment reads all of it or waits.
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(32) + "\n")
+    return _read_secret(path)
+
+
+def _read_secret(path: Path) -> str:
+    for _ in range(100):
+        text = path.read_text(encoding="ascii")
+        if text.endswith("\n"):
+            return text.strip()
+    raise SettingsError(f"{path} holds no complete key. Remove it, and a new one is made (everyone signs in again).")

@@ -1,0 +1,218 @@
+"""The database: one way to open a transaction, and the column types that both databases share.
+
+A transaction always says whose rows it is about: one org's, or (for the queue, sign-in and
+start-up alone) everybody's. On PostgreSQL that choice is handed to row-level security with
+SET LOCAL semantics, so it ends with the transaction and never leaks through the pool.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from flask import Flask
+from flask_migrate import Migrate
+from flask_sqlalchemy import SQLAlchemy
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import JSON, DateTime, Dialect, Engine, LargeBinary, MetaData, Text, event, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.engine import Connection
+from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from webapp.config import Settings
+
+_MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
+_NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Base(DeclarativeBase):
+    """What every table derives from."""
+
+    metadata = MetaData(naming_convention=_NAMES)
+
+
+db = SQLAlchemy(metadata=Base.metadata, session_options={"expire_on_commit": False})
+
+Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """timestamptz on PostgreSQL; sortable UTC text on SQLite. Naive times are refused."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """SQLite has no time type: text in the format of its own strftime sorts rightly."""
+        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else DateTime(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        """A time on its way into the database."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a stored time needs its time zone")
+        utc = value.astimezone(UTC)
+        return utc.strftime("%Y-%m-%d %H:%M:%S.%f") if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """A time on its way out."""
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).replace(tzinfo=UTC)
+        return value.astimezone(UTC) if value is not None else None
+
+
+class Embedding(TypeDecorator[list[float]]):
+    """A vector of any length: pgvector's type, or the raw 32-bit floats on SQLite."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """No fixed length: rows of an old and of a new model live side by side."""
+        return dialect.type_descriptor(Vector() if dialect.name == "postgresql" else LargeBinary())
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        """Anything that numpy can read as floats."""
+        if value is None:
+            return None
+        floats = np.asarray(value, dtype="<f4")
+        return floats if dialect.name == "postgresql" else floats.tobytes()
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """A numpy array of 32-bit floats."""
+        if value is None:
+            return None
+        return np.frombuffer(value, dtype="<f4") if isinstance(value, bytes) else np.asarray(value, dtype="<f4")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose rows the open transaction is about, and whether it may write."""
+
+    org_id: UUID | None
+    everywhere: bool
+    writes: bool
+
+
+class NoTransaction(RuntimeError):
+    """Data was asked for outside of `transaction()` or `reading()`."""
+
+
+def init_database(app: Flask, settings: Settings) -> None:
+    """Connect the application to its database; the engine opens connections when first used."""
+    app.config["SQLALCHEMY_DATABASE_URI"] = settings.database_url
+    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(settings.database_url, settings.web_threads)
+    app.config["DOCMILL_SETTINGS"] = settings
+    db.init_app(app)
+    Migrate(app, db, directory=str(_MIGRATIONS))
+    with app.app_context():
+        if db.engine.dialect.name == "sqlite":
+            prepare_sqlite(db.engine)
+
+
+def engine_options(database_url: str, threads: int) -> dict[str, Any]:
+    """How connections are made: bounded, checked before use, never waited for without end."""
+    if database_url.startswith("sqlite"):
+        connect = {"timeout": 15, "isolation_level": None}
+        return {"pool_size": threads, "max_overflow": threads, "connect_args": connect}
+    timeouts = "-c idle_in_transaction_session_timeout=60s -c lock_timeout=30s"
+    return {
+        "pool_size": min(threads, 10),
+        "max_overflow": 10,
+        "pool_timeout": 10,
+        "pool_pre_ping": True,
+        "connect_args": {"connect_timeout": 10, "options": timeouts, "application_name": "docmill"},
+    }
+
+
+def prepare_sqlite(engine: Engine) -> None:
+    """Make each SQLite connection safe: foreign keys, a log that readers pass, real durability."""
+
+    @event.listens_for(engine, "connect")
+    def _pragmas(connection: sqlite3.Connection, record: object) -> None:
+        for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL", "busy_timeout=15000"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    # The driver would begin lazily and upgrade a read lock to a write lock, which fails at once
+    # under contention; beginning as IMMEDIATE waits its turn instead.
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("docmill_writes", True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def transaction(org_id: UUID | None = None, *, everywhere: bool = False) -> Iterator[Session]:
+    """A write transaction; inside another one of this thread it joins that one."""
+    with _scoped(Scope(org_id, everywhere, writes=True)) as opened:
+        yield opened
+
+
+@contextmanager
+def reading(org_id: UUID | None = None, *, everywhere: bool = False) -> Iterator[Session]:
+    """A transaction that only reads: on SQLite it waits for no writer."""
+    with _scoped(Scope(org_id, everywhere, writes=False)) as opened:
+        yield opened
+
+
+def session() -> Session:
+    """The session of the transaction that is open in this thread."""
+    current = db.session()
+    if "scope" not in current.info:
+        raise NoTransaction("open db.transaction(org_id) or db.reading(org_id) first")
+    return current
+
+
+def in_transaction() -> bool:
+    """Whether this thread has a transaction open."""
+    return "scope" in db.session().info
+
+
+@contextmanager
+def _scoped(scope: Scope) -> Iterator[Session]:
+    current = db.session()
+    outer: Scope | None = current.info.get("scope")
+    if outer is not None:
+        _check_join(outer, scope)
+        yield current
+        return
+    try:
+        with current.begin():
+            _enter(current, scope)
+            current.info["scope"] = scope
+            yield current
+    finally:
+        current.info.pop("scope", None)
+        current.close()
+
+
+def _check_join(outer: Scope, inner: Scope) -> None:
+    if inner.writes and not outer.writes:
+        raise NoTransaction("a write cannot join a transaction that was opened for reading")
+    if not outer.everywhere and inner.org_id not in {None, outer.org_id}:
+        raise NoTransaction("a transaction of one org cannot be joined for another")
+
+
+def _enter(current: Session, scope: Scope) -> None:
+    if scope.org_id is None and not scope.everywhere:
+        raise NoTransaction("say whose rows this is about: an org_id, or everywhere=True")
+    connection = current.connection(execution_options={"docmill_writes": scope.writes})
+    if connection.dialect.name == "postgresql":
+        connection.execute(_SET_SCOPE, {"org": str(scope.org_id or ""), "scope": "system" if scope.everywhere else ""})
+
+
+# The third argument makes both settings end with the transaction.
+_SET_SCOPE = text("SELECT set_config('app.org_id', :org, true), set_config('app.scope', :scope, true)")

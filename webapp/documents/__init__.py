@@ -1,0 +1,1 @@
+"""Documents, runs and their events: what is known, and the rules that guard it."""

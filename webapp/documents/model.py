@@ -1,0 +1,223 @@
+"""The tables of documents, their runs and what the newest complete run found."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from webapp.clock import new_id, now
+from webapp.db import Base, Embedding, Json, UtcDateTime
+
+
+def belongs_to_document() -> ForeignKeyConstraint:
+    """The key of a row that lives and dies with its document, inside one org."""
+    return ForeignKeyConstraint(["org_id", "document_id"], ["documents.org_id", "documents.id"], ondelete="CASCADE")
+
+
+def belongs_to_run() -> ForeignKeyConstraint:
+    """The key of a row that belongs to a run, inside one org."""
+    return ForeignKeyConstraint(
+        ["org_id", "run_id"], ["processing_runs.org_id", "processing_runs.id"], ondelete="CASCADE"
+    )
+
+
+class Document(Base):
+    """A file that somebody uploaded, and what is known of it."""
+
+    __tablename__ = "documents"
+    __table_args__ = (
+        CheckConstraint("status IN ('PROCESSING', 'READY', 'FAILED', 'TIMED_OUT')", name="status"),
+        CheckConstraint("status <> 'READY' OR published_run_id IS NOT NULL", name="ready_has_result"),
+        CheckConstraint("size_bytes > 0", name="size"),
+        CheckConstraint("length(sha256) = 64", name="sha256"),
+        UniqueConstraint("org_id", "id"),
+        # The same bytes are one document: a second upload finds the first.
+        UniqueConstraint("org_id", "sha256"),
+        Index("ix_documents_org_id_created_at_id", "org_id", "created_at", "id"),
+        Index("ix_documents_org_id_status_created_at", "org_id", "status", "created_at"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"))
+    filename: Mapped[str] = mapped_column(Text)
+    content_type: Mapped[str] = mapped_column(Text)
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str] = mapped_column(Text)
+    blob_path: Mapped[str] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(Text, default="PROCESSING")
+    title: Mapped[str | None] = mapped_column(Text)
+    page_count: Mapped[int | None] = mapped_column(Integer)
+    language: Mapped[str | None] = mapped_column(Text)
+    embedding: Mapped[Any | None] = mapped_column(Embedding)
+    embedding_model: Mapped[str | None] = mapped_column(Text)
+    warnings: Mapped[list[str] | None] = mapped_column(Json)
+    # The run whose result readers see; no foreign key, since runs already point at documents.
+    published_run_id: Mapped[UUID | None] = mapped_column(Uuid)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now(), onupdate=now())
+
+
+class ProcessingRun(Base):
+    """One attempt to process a document from beginning to end; never deleted, never reopened."""
+
+    __tablename__ = "processing_runs"
+    __table_args__ = (
+        CheckConstraint(
+            "state IN ('QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED')", name="state"
+        ),
+        CheckConstraint(
+            "(state IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED')) = (finished_at IS NOT NULL)", name="finished"
+        ),
+        CheckConstraint("(state IN ('FAILED', 'CANCELLED')) = (failure_type IS NOT NULL)", name="failure"),
+        CheckConstraint("state NOT IN ('RUNNING', 'SUCCEEDED', 'TIMED_OUT') OR started_at IS NOT NULL", name="started"),
+        CheckConstraint("state <> 'QUEUED' OR started_at IS NULL", name="not_started"),
+        CheckConstraint(
+            "failure_type IN ('PROCESS_TERMINATED', 'STEP_FAILED', 'ATTEMPTS_EXHAUSTED', 'BAD_INPUT', 'CANCELLED')",
+            name="failure_type",
+        ),
+        CheckConstraint("trigger IN ('UPLOAD', 'REPROCESS', 'RETRY')", name="trigger"),
+        belongs_to_document(),
+        UniqueConstraint("org_id", "id"),
+        Index(
+            "uq_processing_runs_one_running",
+            "document_id",
+            unique=True,
+            postgresql_where=text("state = 'RUNNING'"),
+            sqlite_where=text("state = 'RUNNING'"),
+        ),
+        Index(
+            "ix_processing_runs_live",
+            "started_at",
+            postgresql_where=text("state IN ('QUEUED', 'RUNNING')"),
+            sqlite_where=text("state IN ('QUEUED', 'RUNNING')"),
+        ),
+        Index("ix_processing_runs_document_id_created_at_id", "document_id", "created_at", "id"),
+        Index("ix_processing_runs_org_id_document_id", "org_id", "document_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID] = mapped_column(Uuid)
+    state: Mapped[str] = mapped_column(Text, default="QUEUED")
+    failure_type: Mapped[str | None] = mapped_column(Text)
+    # The finer code behind a failure (ENCRYPTED, CORRUPT …); pages have a sentence for each.
+    failure_code: Mapped[str | None] = mapped_column(Text)
+    error: Mapped[str | None] = mapped_column(Text)
+    trigger: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class RunEvent(Base):
+    """One line of a run's timeline."""
+
+    __tablename__ = "run_events"
+    __table_args__ = (
+        belongs_to_run(),
+        belongs_to_document(),
+        Index("ix_run_events_document_id_id", "document_id", "id"),
+        Index("ix_run_events_org_id_run_id", "org_id", "run_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID] = mapped_column(Uuid)
+    run_id: Mapped[UUID] = mapped_column(Uuid)
+    job_id: Mapped[UUID | None] = mapped_column(Uuid)
+    kind: Mapped[str] = mapped_column(Text)
+    step: Mapped[str | None] = mapped_column(Text)
+    details: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+
+
+class DocumentField(Base):
+    """A named value that was read from a document."""
+
+    __tablename__ = "document_fields"
+    __table_args__ = (
+        belongs_to_document(),
+        CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence"),
+        UniqueConstraint("document_id", "ordinal"),
+        Index("ix_document_fields_org_id_document_id", "org_id", "document_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID] = mapped_column(Uuid)
+    ordinal: Mapped[int] = mapped_column(Integer)
+    name: Mapped[str] = mapped_column(Text)
+    value: Mapped[str] = mapped_column(Text)
+    confidence: Mapped[float | None] = mapped_column(Float)
+    page: Mapped[int | None] = mapped_column(Integer)
+    polygon: Mapped[list[float] | None] = mapped_column(Json)
+
+
+class DocumentTable(Base):
+    """A table that was read from a document: rows of cells."""
+
+    __tablename__ = "document_tables"
+    __table_args__ = (
+        belongs_to_document(),
+        UniqueConstraint("document_id", "ordinal"),
+        Index("ix_document_tables_org_id_document_id", "org_id", "document_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID] = mapped_column(Uuid)
+    ordinal: Mapped[int] = mapped_column(Integer)
+    page: Mapped[int | None] = mapped_column(Integer)
+    caption: Mapped[str | None] = mapped_column(Text)
+    rows: Mapped[list[list[str]]] = mapped_column(Json)
+
+
+class Artifact(Base):
+    """A blob that a step produced and that readers are served."""
+
+    __tablename__ = "artifacts"
+    __table_args__ = (belongs_to_document(), Index("ix_artifacts_org_id_document_id", "org_id", "document_id"))
+
+    document_id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)
+    kind: Mapped[str] = mapped_column(Text, primary_key=True)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    path: Mapped[str] = mapped_column(Text, unique=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+
+
+class ProviderCall(Base):
+    """What was paid for, or what a cache saved."""
+
+    __tablename__ = "provider_calls"
+    __table_args__ = (
+        CheckConstraint("outcome IN ('ok', 'error', 'unknown')", name="outcome"),
+        CheckConstraint("units >= 0 AND seconds >= 0", name="amounts"),
+        belongs_to_run(),
+        Index("ix_provider_calls_org_id_created_at", "org_id", "created_at"),
+        Index("ix_provider_calls_org_id_run_id", "org_id", "run_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"))
+    run_id: Mapped[UUID | None] = mapped_column(Uuid)
+    provider: Mapped[str] = mapped_column(Text)
+    operation: Mapped[str] = mapped_column(Text)
+    units: Mapped[int] = mapped_column(Integer)
+    seconds: Mapped[float] = mapped_column(Float)
+    outcome: Mapped[str] = mapped_column(Text)
+    reused: Mapped[bool] = mapped_column(default=False)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())

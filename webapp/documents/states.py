@@ -1,0 +1,82 @@
+"""The states of documents and runs, and the names of what can happen to a run."""
+
+from enum import StrEnum
+
+
+class RunState(StrEnum):
+    """One attempt to process a document from beginning to end."""
+
+    QUEUED = "QUEUED"
+    """Accepted; starts when it is the oldest queued run and none of its document is running."""
+    RUNNING = "RUNNING"
+    """A worker started it; it ends by a worker's result, by the watchdog or by a person."""
+    SUCCEEDED = "SUCCEEDED"
+    """Ended: its result is published."""
+    FAILED = "FAILED"
+    """Ended: `failure_type` says why."""
+    TIMED_OUT = "TIMED_OUT"
+    """Ended: it exceeded its window."""
+    CANCELLED = "CANCELLED"
+    """Ended: a person stopped it."""
+
+    @property
+    def is_ended(self) -> bool:
+        """Ended states never change again."""
+        return self not in {RunState.QUEUED, RunState.RUNNING}
+
+
+class FailureType(StrEnum):
+    """Why a run did not succeed."""
+
+    PROCESS_TERMINATED = "PROCESS_TERMINATED"
+    """The process that worked on it is gone."""
+    STEP_FAILED = "STEP_FAILED"
+    """A step failed in a way that repeating does not mend."""
+    ATTEMPTS_EXHAUSTED = "ATTEMPTS_EXHAUSTED"
+    """Each attempt failed, and none is left."""
+    BAD_INPUT = "BAD_INPUT"
+    """The file itself cannot be used: encrypted, corrupt, empty, unsupported."""
+    CANCELLED = "CANCELLED"
+    """A person stopped it."""
+
+
+class DocumentStatus(StrEnum):
+    """What a document shows, derived from its newest run."""
+
+    PROCESSING = "PROCESSING"
+    """Its newest run is queued or running."""
+    READY = "READY"
+    """Its newest run succeeded, or was cancelled while an older result stands."""
+    FAILED = "FAILED"
+    """Its newest run failed; an older result, if there is one, is still served."""
+    TIMED_OUT = "TIMED_OUT"
+    """Its newest run exceeded its window; an older result is still served."""
+
+
+class RunTrigger(StrEnum):
+    """What made a run."""
+
+    UPLOAD = "UPLOAD"
+    REPROCESS = "REPROCESS"
+    """A person asked for the whole document again."""
+    RETRY = "RETRY"
+    """Ops asked for a failed job again; the new run takes over what the old one had saved."""
+
+
+class EventKind(StrEnum):
+    """The lines of a document's timeline."""
+
+    RUN_QUEUED = "RUN_QUEUED"
+    RUN_STARTED = "RUN_STARTED"
+    RUN_SUCCEEDED = "RUN_SUCCEEDED"
+    RUN_FAILED = "RUN_FAILED"
+    RUN_TIMED_OUT = "RUN_TIMED_OUT"
+    RUN_CANCELLED = "RUN_CANCELLED"
+    STEP_STARTED = "STEP_STARTED"
+    STEP_RETRIED = "STEP_RETRIED"
+    STEP_SUCCEEDED = "STEP_SUCCEEDED"
+    STEP_REUSED = "STEP_REUSED"
+    STEP_FAILED = "STEP_FAILED"
+    JOB_RETRY_SCHEDULED = "JOB_RETRY_SCHEDULED"
+    JOB_RESET = "JOB_RESET"
+    JOB_RELEASED = "JOB_RELEASED"

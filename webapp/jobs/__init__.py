@@ -1,0 +1,1 @@
+"""The letterbox: jobs that workers claim. It knows ids and stages, never documents."""

@@ -1,0 +1,86 @@
+"""The tables of the queue: jobs, and the worker processes that take them."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, Integer, Text, Uuid, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from webapp.clock import new_id, now
+from webapp.db import Base, Json, UtcDateTime
+
+_DUE = "status = 'PENDING' AND available_at IS NOT NULL"
+_HELD = "status = 'PROCESSING'"
+_LIVE = "status IN ('PENDING', 'PROCESSING')"
+
+
+class Job(Base):
+    """One unit of queued work of a run.
+
+    A PENDING job without `available_at` waits for the run before it to end; it stands in no
+    index of due jobs, so a long line of such jobs costs a claim nothing.
+    """
+
+    __tablename__ = "document_processing_jobs"
+    __table_args__ = (
+        CheckConstraint("status IN ('PENDING', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED')", name="status"),
+        CheckConstraint("(status = 'PROCESSING') = (lease_id IS NOT NULL)", name="lease"),
+        CheckConstraint("(status = 'PROCESSING') = (locked_by IS NOT NULL)", name="locked_by"),
+        CheckConstraint(
+            "status <> 'PROCESSING' OR (started_at IS NOT NULL AND heartbeat_at IS NOT NULL)", name="started"
+        ),
+        CheckConstraint("(status IN ('COMPLETED', 'FAILED', 'CANCELLED')) = (completed_at IS NOT NULL)", name="ended"),
+        CheckConstraint("attempts >= 0 AND max_attempts >= 1 AND attempts <= max_attempts", name="attempts"),
+        ForeignKeyConstraint(["org_id", "document_id"], ["documents.org_id", "documents.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["org_id", "run_id"], ["processing_runs.org_id", "processing_runs.id"], ondelete="CASCADE"
+        ),
+        Index("ix_jobs_due", "priority", "available_at", "id", postgresql_where=text(_DUE), sqlite_where=text(_DUE)),
+        Index("ix_jobs_held", "heartbeat_at", postgresql_where=text(_HELD), sqlite_where=text(_HELD)),
+        Index(
+            "uq_jobs_live_run_stage",
+            "run_id",
+            "stage",
+            unique=True,
+            postgresql_where=text(_LIVE),
+            sqlite_where=text(_LIVE),
+        ),
+        Index("ix_jobs_org_id_status_created_at_id", "org_id", "status", "created_at", "id"),
+        Index("ix_jobs_org_id_run_id", "org_id", "run_id"),
+        Index("ix_jobs_org_id_document_id", "org_id", "document_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID] = mapped_column(Uuid)
+    run_id: Mapped[UUID] = mapped_column(Uuid)
+    stage: Mapped[str] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(Text, default="PENDING")
+    priority: Mapped[int] = mapped_column(Integer, default=0)
+    payload: Mapped[dict[str, Any]] = mapped_column(Json, default=dict)
+    checkpoint: Mapped[dict[str, Any]] = mapped_column(Json, default=dict)
+    attempts: Mapped[int] = mapped_column(Integer, default=0)
+    max_attempts: Mapped[int] = mapped_column(Integer)
+    available_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    heartbeat_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    locked_by: Mapped[str | None] = mapped_column(Text)
+    lease_id: Mapped[UUID | None] = mapped_column(Uuid)
+    error_log: Mapped[list[dict[str, Any]]] = mapped_column(Json, default=list)
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now(), onupdate=now())
+
+
+class Worker(Base):
+    """A process that works, as it last reported itself."""
+
+    __tablename__ = "workers"
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    host: Mapped[str] = mapped_column(Text)
+    pid: Mapped[int] = mapped_column(Integer)
+    threads: Mapped[int] = mapped_column(Integer)
+    started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    last_seen: Mapped[datetime] = mapped_column(UtcDateTime, default=now())

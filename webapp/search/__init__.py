@@ -1,0 +1,1 @@
+"""Write and read the index of passages: words and vectors."""

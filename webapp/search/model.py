@@ -1,0 +1,81 @@
+"""The tables of passages: chunks, the cache of their vectors, and their connections."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    CheckConstraint,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    Text,
+    UniqueConstraint,
+    Uuid,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from webapp.clock import now
+from webapp.db import Base, Embedding, UtcDateTime
+
+
+class Chunk(Base):
+    """A passage of a published document. Its id follows from document, text and occurrence."""
+
+    __tablename__ = "chunks"
+    __table_args__ = (
+        ForeignKeyConstraint(["org_id", "document_id"], ["documents.org_id", "documents.id"], ondelete="CASCADE"),
+        UniqueConstraint("org_id", "id"),
+        UniqueConstraint("document_id", "ordinal"),
+        CheckConstraint("length(text) > 0", name="text"),
+        CheckConstraint("(embedding IS NULL) = (embedding_model IS NULL)", name="embedded"),
+        CheckConstraint("page_from <= page_to", name="pages"),
+        Index("ix_chunks_org_id_document_id", "org_id", "document_id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID] = mapped_column(Uuid)
+    ordinal: Mapped[int] = mapped_column(Integer)
+    text: Mapped[str] = mapped_column(Text)
+    text_sha256: Mapped[str] = mapped_column(Text)
+    page_from: Mapped[int | None] = mapped_column(Integer)
+    page_to: Mapped[int | None] = mapped_column(Integer)
+    heading: Mapped[str | None] = mapped_column(Text)
+    embedding: Mapped[Any | None] = mapped_column(Embedding)
+    embedding_model: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+
+
+class CachedEmbedding(Base):
+    """The vector of a text under a model: asked for once in an org, whatever holds the text."""
+
+    __tablename__ = "embedding_cache"
+
+    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True)
+    model: Mapped[str] = mapped_column(Text, primary_key=True)
+    text_sha256: Mapped[str] = mapped_column(Text, primary_key=True)
+    embedding: Mapped[Any] = mapped_column(Embedding)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+
+
+class Connection(Base):
+    """Two passages of different documents that belong together, and how."""
+
+    __tablename__ = "connections"
+    __table_args__ = (
+        ForeignKeyConstraint(["org_id", "source_chunk_id"], ["chunks.org_id", "chunks.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(["org_id", "target_chunk_id"], ["chunks.org_id", "chunks.id"], ondelete="CASCADE"),
+        CheckConstraint("source_chunk_id <> target_chunk_id", name="two_ends"),
+        Index("ix_connections_org_id_target_chunk_id", "org_id", "target_chunk_id"),
+        Index("ix_connections_org_id_source_chunk_id", "org_id", "source_chunk_id"),
+    )
+
+    source_chunk_id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)
+    target_chunk_id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)
+    kind: Mapped[str] = mapped_column(Text, primary_key=True)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    score: Mapped[float] = mapped_column(Float)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())

@@ -1,0 +1,1 @@
+"""The HTTP room: pages for people, JSON for programs, and who may see what."""

@@ -1,0 +1,1 @@
+"""Claims jobs and brings each attempt to exactly one outcome."""
