@@ -4,7 +4,7 @@ from typing import Any
 
 from alembic import context
 from flask import current_app
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import Connection, make_url
 
 import webapp.accounts.model
@@ -38,7 +38,7 @@ def belongs_to_models(item: Any, name: str | None, kind: str, reflected: bool, c
 def run() -> None:
     """Migrate the database that the settings name."""
     settings: Settings = current_app.config["DOCMILL_SETTINGS"]
-    engine = create_engine(settings.database_owner_url)
+    engine = create_engine(settings.database_owner_url, poolclass=NullPool)
     if engine.dialect.name == "sqlite":
         prepare_sqlite(engine)
     with engine.connect() as connection, connection.begin():
@@ -54,7 +54,6 @@ def run() -> None:
         with context.begin_transaction():
             context.run_migrations()
         _grant(connection, settings)
-    engine.dispose()
 
 
 def _guard(connection: Connection) -> None:

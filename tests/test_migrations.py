@@ -1,0 +1,160 @@
+"""Migrations: they run whole or not at all, one process at a time, and lead to what the models say."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import flask_migrate
+import psycopg
+import pytest
+import sqlalchemy as sa
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from flask import Flask
+
+from tests import postgres
+from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
+from webapp.db import Base
+
+
+@pytest.fixture
+def unmigrated(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Flask]:
+    """An application on an empty database: SQLite, or PostgreSQL as its owner."""
+    if request.param == "sqlite":
+        app = make_bare_app(settings_for(tmp_path))
+        yield app
+        dispose(app)
+        return
+    server: postgres.Server = request.getfixturevalue("postgres_server")
+    name = f"unmigrated_{request.getfixturevalue('worker_id')}"
+    urls = server.create_database(name)
+    app = make_bare_app(settings_for(tmp_path, DATABASE_URL=urls.runtime_url, DATABASE_OWNER_URL=urls.owner_url))
+    yield app
+    dispose(app)
+    server.drop_database(name)
+
+
+on_both = pytest.mark.parametrize("unmigrated", ["sqlite", "postgresql"], indirect=True)
+
+
+def _tables(app: Flask) -> set[str]:
+    engine = sa.create_engine(app.config["DOCMILL_SETTINGS"].database_owner_url)
+    found = set(sa.inspect(engine).get_table_names())
+    engine.dispose()
+    return found
+
+
+def test_the_models_say_what_the_migrations_make(database: DatabaseUnderTest, tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, DATABASE_URL=database.url, DATABASE_OWNER_URL=database.owner_url)
+    app = make_bare_app(settings)
+    with app.app_context():
+        flask_migrate.check()  # exits where they differ
+    dispose(app)
+
+
+@on_both
+def test_drift_is_noticed(unmigrated: Flask) -> None:
+    settings = unmigrated.config["DOCMILL_SETTINGS"]
+    with unmigrated.app_context():
+        flask_migrate.upgrade()
+        engine = sa.create_engine(settings.database_owner_url)
+        with engine.begin() as connection:
+            connection.execute(sa.text("ALTER TABLE workers ADD COLUMN stray integer"))
+        engine.dispose()
+        with pytest.raises(SystemExit):
+            flask_migrate.check()
+
+
+_BROKEN = """
+from alembic import op
+
+revision = "broken"
+down_revision = "{head}"
+
+
+def upgrade():
+    op.execute("CREATE TABLE half (id integer)")
+    raise ArithmeticError("in the middle of a migration")
+"""
+
+
+@on_both
+def test_a_migration_that_fails_leaves_nothing(unmigrated: Flask, tmp_path: Path) -> None:
+    directory = tmp_path / "migrations"
+    shutil.copytree(postgres.ROOT / "migrations", directory)
+    (directory / "versions" / "broken.py").write_text(_BROKEN.format(head=_heads()[0]))
+    with unmigrated.app_context(), pytest.raises(ArithmeticError):
+        flask_migrate.upgrade(directory=str(directory))
+    assert _tables(unmigrated) == set()
+
+
+@pytest.mark.slow
+@on_both
+def test_many_processes_may_migrate_at_once(unmigrated: Flask) -> None:
+    settings = unmigrated.config["DOCMILL_SETTINGS"]
+    environment = {
+        "DATABASE_URL": settings.database_url,
+        "DATABASE_OWNER_URL": settings.database_owner_url,
+        "DATA_DIR": str(settings.data_dir),
+        "PATH": "/usr/bin:/bin",
+    }
+    command = [sys.executable, "-c", _UPGRADE]
+    processes = [subprocess.Popen(command, cwd=postgres.ROOT, env=environment) for _ in range(3)]
+    assert [process.wait(timeout=50) for process in processes] == [0, 0, 0]
+    assert "documents" in _tables(unmigrated)
+
+
+_UPGRADE = """
+import flask_migrate
+from tests.conftest import make_bare_app
+from webapp.config import Settings
+
+app = make_bare_app(Settings.from_environment())
+with app.app_context():
+    flask_migrate.upgrade()
+"""
+
+
+@pytest.mark.slow
+def test_a_lock_that_is_not_to_be_had_fails_the_migration(
+    postgresql_database: DatabaseUnderTest, tmp_path: Path
+) -> None:
+    directory = tmp_path / "migrations"
+    shutil.copytree(postgres.ROOT / "migrations", directory)
+    alter = _BROKEN.replace("CREATE TABLE half (id integer)", "ALTER TABLE orgs ADD COLUMN later integer")
+    (directory / "versions" / "alter.py").write_text(alter.format(head=_heads()[0]).replace("    raise", "    # raise"))
+    settings = settings_for(
+        tmp_path, DATABASE_URL=postgresql_database.url, DATABASE_OWNER_URL=postgresql_database.owner_url
+    )
+    app = make_bare_app(settings)
+    assert postgresql_database.superuser_url is not None
+    with psycopg.connect(postgresql_database.superuser_url) as busy:
+        busy.execute("SELECT count(*) FROM orgs")  # an open transaction holds its lock on the table
+        with app.app_context(), pytest.raises(sa.exc.OperationalError, match="lock timeout"):
+            flask_migrate.upgrade(directory=str(directory))
+    dispose(app)
+
+
+def test_there_is_one_head() -> None:
+    assert len(_heads()) == 1
+
+
+def _heads() -> list[str]:
+    config = Config()
+    config.set_main_option("script_location", str(postgres.ROOT / "migrations"))
+    return list(ScriptDirectory.from_config(config).get_heads())
+
+
+def test_every_table_of_an_org_has_forced_row_level_security(postgresql_database: DatabaseUnderTest) -> None:
+    assert postgresql_database.superuser_url is not None
+    with psycopg.connect(postgresql_database.superuser_url) as connection:
+        guarded = {
+            row[0]
+            for row in connection.execute(
+                "SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity AND relkind = 'r'"
+            )
+        }
+    of_orgs = {table.name for table in Base.metadata.sorted_tables if "org_id" in table.columns}
+    assert of_orgs == guarded
