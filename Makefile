@@ -1,0 +1,121 @@
+# What a person does with Docmill: `make help` lists it.
+# Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run dev worker migrate test check e2e bench
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+# Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
+RUNTIME := .venv/.ready-$(shell (pwd; cat requirements.txt) | cksum | cut -d ' ' -f 1)
+DEVELOPMENT := .venv/.ready-$(shell (pwd; cat requirements.txt requirements-dev.txt) | cksum | cut -d ' ' -f 1)
+# Marks say nothing where the Python that they speak of is gone.
+$(if $(wildcard .venv/bin/python),,$(shell rm -f .venv/.ready-*))
+MODEL_BUILDER := webapp/providers/minilm_build.py
+MODEL_MARK := .built-$(shell cksum < $(MODEL_BUILDER) | cut -d ' ' -f 1)
+
+# The first of these that is new enough.
+PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14
+PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check
+FLASK := .venv/bin/flask --app wsgi
+PYTEST := .venv/bin/pytest
+# Everything, on both databases; TESTS=tests/jobs is a part of it.
+TESTS ?=
+# All benchmarks; BENCH=upload is one of them.
+BENCH ?= $(filter-out __init__ conftest,$(patsubst bench/%.py,%,$(filter-out bench/_%,$(wildcard bench/*.py))))
+# What stands in .env, for programs that don't read it by themselves. The environment wins.
+WITH_ENV := $(if $(wildcard .env),.venv/bin/dotenv run --no-override --)
+
+define BUILD_MODEL
+models="$${MODELS_DIR:-$${DATA_DIR:-var}/models}"; \
+if ! [ -e "$$models/$(MODEL_MARK)" ]; then \
+    echo "Building the embedding model (once, some seconds) ..."; \
+    .venv/bin/python -m webapp.providers.minilm_build "$$models" \
+        || { echo "The embedding model could not be built; the reason stands above." >&2; exit 1; }; \
+    rm -f "$$models"/.built-*; touch "$$models/$(MODEL_MARK)"; \
+fi
+endef
+
+# $(call step,what is checked,command,what to do when it fails): silent when all is well.
+define step
+@printf '%-18s' '$(1)'; \
+if output=$$($(2) 2>&1); then echo ok; else echo FAILED; printf '%s\n' "$$output" '' '$(3)'; exit 1; fi
+endef
+
+help: ## What can be done here
+	@echo "Docmill: drop in files, get something to search, read and trust."
+	@echo
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "Settings go in front or behind (make run PORT=9000); docs/settings.md lists them."
+
+setup: $(RUNTIME) ## Install the packages and build the embedding model (run does this by itself)
+	@$(WITH_ENV) sh -c '$(BUILD_MODEL)'
+	@echo "Docmill is set up. Start it with: make run"
+
+run: $(RUNTIME) ## Start Docmill in the foreground: web pages and work in one process (Ctrl-C ends it)
+	@exec $(WITH_ENV) sh -c '$(BUILD_MODEL); $(FLASK) db upgrade && exec .venv/bin/gunicorn wsgi:app'
+
+dev: $(RUNTIME) ## The same, starting again by itself when code changes and showing changed templates at once
+	@export FLASK_DEBUG=1; \
+	exec $(WITH_ENV) sh -c '$(BUILD_MODEL); $(FLASK) db upgrade && exec .venv/bin/gunicorn --reload wsgi:app'
+
+worker: $(RUNTIME) ## Start one worker process beside a web process (needs DATABASE_URL=postgresql://...)
+	@exec $(WITH_ENV) sh -c '$(BUILD_MODEL); $(FLASK) db upgrade && exec .venv/bin/python worker.py'
+
+migrate: $(RUNTIME) ## Bring the database's tables up to date
+	@exec $(FLASK) db upgrade
+
+test: $(DEVELOPMENT) ## Run the whole suite on both databases (TESTS=tests/jobs runs a part)
+	@$(BUILD_MODEL)
+	@exec $(PYTEST) -n logical --maxprocesses 8 $(TESTS)
+
+check: $(DEVELOPMENT) ## Everything that must hold: format, lint, types, import order, migrations, tests
+	$(call step,Format,.venv/bin/ruff format --check .,Run .venv/bin/ruff format . and look at what it changed.)
+	$(call step,Lint,.venv/bin/ruff check .,Mend these; a rule that is wrong here is left out with its reason.)
+	$(call step,Types,.venv/bin/mypy,Mend these types.)
+	$(call step,Import order,.venv/bin/lint-imports,Imports go downward only: the order stands in pyproject.toml.)
+	$(call step,Migrations,$(MIGRATIONS_MATCH),The tables that the migrations make are not those of the models: add a migration.)
+	@exec $(MAKE) test
+
+e2e: $(DEVELOPMENT) ## Drive a real Chromium through the pages
+	@$(BUILD_MODEL)
+	@REQUIRE_BROWSER=1 exec $(PYTEST) -m browser $(TESTS)
+
+bench: $(DEVELOPMENT) ## Measure what we claim to be fast (BENCH=upload measures one)
+	@$(BUILD_MODEL)
+	@for name in $(BENCH); do echo "== $$name"; .venv/bin/python -m "bench.$$name" || exit 1; done
+
+# An empty database of its own, whatever the environment says.
+define MIGRATIONS_MATCH
+(export FLASK_SKIP_DOTENV=1 DATABASE_URL= DATABASE_OWNER_URL= EXECUTION= DATA_DIR="$$(mktemp -d)"; \
+trap "rm -rf $$DATA_DIR" EXIT; $(FLASK) db upgrade && $(FLASK) db check)
+endef
+
+# A Python of our own; anew where this folder was moved or its Python is gone.
+define VENV
+@if ! grep -qsF "$$PWD/.venv" .venv/bin/activate || ! .venv/bin/python -c ""; then \
+    found=; made=; \
+    for python in $(PYTHON); do \
+        "$$python" -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || continue; \
+        found="$$python"; \
+        "$$python" -c "import ensurepip, venv" 2>/dev/null || continue; \
+        "$$python" -m venv --clear .venv && made=yes && break; \
+    done; \
+    if [ -z "$$found" ]; then echo "Docmill needs Python 3.11 or newer, and none was found (tried: $(PYTHON)). Install one, or name yours: make PYTHON=/path/to/python3" >&2; exit 1; fi; \
+    if [ -z "$$made" ]; then echo "$$found cannot make virtual environments. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; fi; \
+fi
+endef
+
+# $(call install,requirements file,marks that are right afterwards)
+define install
+$(VENV)
+@echo "Installing the packages of $(1) (about a minute, once) ..."
+@$(PIP) --requirement $(1) || { echo "The packages could not be installed; the reason stands above." >&2; exit 1; }
+@rm -f .venv/.ready-* && touch $(2)
+endef
+
+$(RUNTIME):
+	$(call install,requirements.txt,$(RUNTIME))
+
+$(DEVELOPMENT):
+	$(call install,requirements-dev.txt,$(RUNTIME) $(DEVELOPMENT))
