@@ -1,7 +1,8 @@
 """What every test stands on: both databases, migrated, empty, and served by a role without privileges.
 
 `database` is parametrised: a test that asks for it, directly or through `bare_app` or `app`, runs
-once on SQLite and once on PostgreSQL.
+once on SQLite and once on PostgreSQL; `@pytest.mark.parametrize("database", ["postgresql"], indirect=True)`
+keeps one that is about what only PostgreSQL does to it.
 """
 
 import shutil

@@ -4,6 +4,7 @@ This is the only module that reads the environment. A bad value is refused at st
 sentence that names the variable and says what would be right.
 """
 
+import contextlib
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -199,22 +200,21 @@ def _secret_key(env: _Reader, data_dir: Path) -> str:
 
 
 def _kept_secret(path: Path) -> str:
+    """The secret in this file; two processes that start at once agree on one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _read_secret(path)
+        if not path.exists():
+            _keep_secret(path)
+        return path.read_text(encoding="ascii").strip()
     except OSError as error:
-        raise SettingsError(f"DATA_DIR={path.parent} cannot be written: {error.strerror}.") from error
-    # One write of one line: a process that starts at the same moment reads all of it or waits.
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        raise SettingsError(f"DATA_DIR={path.parent} cannot be used: {error.strerror}.") from error
+
+
+def _keep_secret(path: Path) -> None:
+    """Written whole under another name first, then linked: whoever comes second finds it complete."""
+    own = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(32) + "\n")
-    return _read_secret(path)
-
-
-def _read_secret(path: Path) -> str:
-    for _ in range(100):
-        text = path.read_text(encoding="ascii")
-        if text.endswith("\n"):
-            return text.strip()
-    raise SettingsError(f"{path} holds no complete key. Remove it, and a new one is made (everyone signs in again).")
+    with contextlib.suppress(FileExistsError):
+        os.link(own, path)
+    own.unlink()

@@ -1,0 +1,72 @@
+"""Settings: defaults that follow from the database, and refusals that name the variable."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from webapp.config import Execution, Settings, SettingsError
+
+
+def read(tmp_path: Path, **variables: str) -> Settings:
+    return Settings.from_environment({"DATA_DIR": str(tmp_path / "data"), **variables})
+
+
+def test_without_any_setting_it_runs_embedded_on_sqlite(tmp_path: Path) -> None:
+    settings = read(tmp_path)
+    assert settings.execution is Execution.EMBEDDED
+    assert settings.database_url == f"sqlite:///{tmp_path}/data/docmill.sqlite3"
+    assert (settings.run_timeout_seconds, settings.job_max_attempts, settings.host) == (120, 1, "127.0.0.1")
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_postgresql_means_worker_processes(tmp_path: Path, scheme: str) -> None:
+    settings = read(tmp_path, DATABASE_URL=f"{scheme}://someone@host/docmill")
+    assert settings.database_url == "postgresql+psycopg://someone@host/docmill"
+    assert settings.database_owner_url == settings.database_url
+    assert settings.execution is Execution.WORKERS
+    assert (settings.run_timeout_seconds, settings.job_max_attempts) == (7200, 5)
+
+
+def test_embedded_runs_on_postgresql_too(tmp_path: Path) -> None:
+    settings = read(tmp_path, DATABASE_URL="postgresql://host/docmill", EXECUTION="embedded")
+    assert settings.is_embedded
+    assert settings.run_timeout_seconds == 120
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("PORT", "http", "whole number"),
+        ("PORT", "70000", "from 1 to 65535"),
+        ("WORKER_THREADS", "0", "at least 1"),
+        ("POLL_SECONDS", "soon", "number of seconds"),
+        ("EXECUTION", "cloud", "embedded, workers"),
+        ("EXECUTION", "workers", "needs PostgreSQL"),
+        ("DATABASE_URL", "mysql://host/docmill", "postgresql://"),
+        ("SECRET_KEY", "short", "16 characters"),
+        ("EMBEDDINGS", "magic", "Use one of"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_would_be_right(tmp_path: Path, name: str, value: str, hint: str) -> None:
+    with pytest.raises(SettingsError, match=name) as refused:
+        read(tmp_path, **{name: value})
+    assert hint in str(refused.value)
+
+
+def test_a_data_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file, not a folder")
+    with pytest.raises(SettingsError, match="DATA_DIR"):
+        read(tmp_path)
+
+
+def test_the_generated_secret_is_kept_and_private(tmp_path: Path) -> None:
+    first, second = read(tmp_path), read(tmp_path)
+    assert first.secret_key == second.secret_key
+    assert stat.S_IMODE((tmp_path / "data" / "secret_key").stat().st_mode) == 0o600
+
+
+def test_secrets_never_show(tmp_path: Path) -> None:
+    settings = read(tmp_path, DATABASE_URL="postgresql://me:hunter2@host/docmill", SECRET_KEY="correct horse battery")
+    assert "hunter2" not in repr(settings)
+    assert "correct horse" not in repr(settings)
