@@ -76,9 +76,10 @@ _OFFICE_BY_NAME = {
     ".epub": _CONTAINERS[0],
 }
 _MAIL = re.compile(
-    rb"(?:(?:Received|Return-Path|From|To|Subject|Date|Message-ID|MIME-Version):[^\n]*\n(?:[ \t][^\n]*\n)*){3}", re.I
+    rb"(?:(?:Received|Return-Path|From|To|Subject|Date|Message-ID|MIME-Version):[^\n]*\n(?:[ \t][^\n]*\n)*){3}",
+    re.IGNORECASE,
 )
-_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _MARKDOWN_NAMES = (".md", ".markdown", ".mdown", ".mkd")
 _EXPECTED = {
     ".pdf": PDF,
@@ -134,19 +135,32 @@ def _text(head: bytes, filename: str) -> Sniffed:
     marked = any(head.startswith(mark) for mark, _ in BOMS)
     if not marked and looks_binary(head):
         return Sniffed(OCTETS, "file of an unknown kind")
-    body = head.removeprefix(b"\xef\xbb\xbf")
-    if _HTML.match(body):
-        return Sniffed("text/html", "HTML page")
-    if body.lstrip().startswith(b"<?xml"):
-        svg = b"<svg" in body
-        return Sniffed("image/svg+xml", "SVG image") if svg else Sniffed("application/xml", "XML file")
-    if body.lstrip().startswith(b"<svg"):
-        return Sniffed("image/svg+xml", "SVG image")
+    body = _after_comments(head.removeprefix(b"\xef\xbb\xbf"))
+    if found := _markup(body):
+        return found
     if _MAIL.match(body):
         return Sniffed("message/rfc822", "e-mail")
     if _ending(filename) in _MARKDOWN_NAMES:
         return Sniffed(MARKDOWN, "Markdown text")
     return Sniffed(PLAIN, "plain text")
+
+
+def _markup(body: bytes) -> Sniffed | None:
+    if _HTML.match(body):
+        return Sniffed("text/html", "HTML page")
+    if body.startswith(b"<svg") or (body.startswith(b"<?xml") and b"<svg" in body):
+        return Sniffed("image/svg+xml", "SVG image")
+    if body.startswith(b"<?xml"):
+        return Sniffed("application/xml", "XML file")
+    return None
+
+
+def _after_comments(body: bytes) -> bytes:
+    # A loop, because a pattern for "any number of comments" can be made to search for ever.
+    body = body.lstrip()
+    while body.startswith(b"<!--") and (end := body.find(b"-->")) >= 0:
+        body = body[end + 3 :].lstrip()
+    return body
 
 
 def _is_prose(mark: bytes, head: bytes) -> bool:

@@ -1,0 +1,99 @@
+"""Reads PDFs and text on this machine, in sandboxed children; no account, no network."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version as installed
+from pathlib import Path
+
+from webapp.providers.errors import BadInput, BlobMissing, FailureCode, ParserCrashed
+from webapp.providers.ports import Extraction
+from webapp.providers.sandbox import Limits, Sandbox
+from webapp.providers.sniff import MARKDOWN, PDF, PDF_MARK_WITHIN, PLAIN
+from webapp.providers.text import clean_extraction
+
+# Part of the cache's key: count it up when the same file would give another result.
+RULES = 1
+PDF_JOB = "webapp.providers.pdf_parse:parse_pdf"
+TEXT_JOB = "webapp.providers.text_parse:parse_text"
+PAGES_MAX = 10_000
+TEXT_BYTES_MAX = 50_000_000
+CHECK_SECONDS = 20.0
+
+
+class LocalExtractor:
+    """An Extractor for PDF, plain text and Markdown."""
+
+    name = "local"
+
+    def __init__(
+        self,
+        *,
+        memory_bytes: int = 1 << 30,
+        pages_max: int = PAGES_MAX,
+        text_bytes_max: int = TEXT_BYTES_MAX,
+    ) -> None:
+        self.version = f"{RULES}+liteparse{installed('liteparse')}+pypdfium2-{installed('pypdfium2')}"
+        self._pages_max = pages_max
+        self._text_bytes_max = text_bytes_max
+        modules = (PDF_JOB.partition(":")[0], TEXT_JOB.partition(":")[0])
+        self._sandbox = Sandbox(modules, Limits(memory_bytes=memory_bytes))
+
+    def options_key(self) -> str:
+        """Give the options that can change a result."""
+        return f"pages={self._pages_max},text={self._text_bytes_max}"
+
+    def accepts(self, content_type: str) -> bool:
+        """Say whether this kind of file can be read."""
+        return content_type in {PDF, PLAIN, MARKDOWN}
+
+    def warm(self) -> None:
+        """Begin to start the parsers' process, so that the first document does not wait for it."""
+        self._sandbox.warm()
+
+    def close(self) -> None:
+        """End the parsers' process."""
+        self._sandbox.close()
+
+    def check(self) -> None:
+        """Run an empty job: ProviderUnavailable where children can't be started."""
+        self._sandbox.run(f"{TEXT_JOB.partition(':')[0]}:ready", {}, timeout_seconds=CHECK_SECONDS)
+
+    def extract(
+        self,
+        source: Path,
+        content_type: str,
+        *,
+        timeout_seconds: float,
+        progress: Callable[[float], None],
+    ) -> Extraction:
+        """Read a file in a child that may use so much memory and time and not more."""
+        function, arguments = self._job(source, content_type)
+        plain = self._sandbox.run(
+            function,
+            {"source": str(source.absolute()), **arguments},
+            timeout_seconds=timeout_seconds,
+            readable=source,
+            progress=progress,
+        )
+        try:
+            extraction = Extraction.from_plain(plain)
+        except ValueError as error:
+            raise ParserCrashed("the parser's answer has the wrong form") from error
+        progress(1.0)
+        return clean_extraction(replace(extraction, extractor=self.name, version=self.version))
+
+    def _job(self, source: Path, content_type: str) -> tuple[str, dict[str, object]]:
+        if not self.accepts(content_type):
+            raise BadInput(f"no parser for {content_type}", code=FailureCode.UNSUPPORTED)
+        try:
+            with source.open("rb") as file:
+                head = file.read(PDF_MARK_WITHIN)
+        except FileNotFoundError as error:
+            raise BlobMissing("the file to read is gone") from error
+        if not head:
+            raise BadInput("the file has no bytes", code=FailureCode.EMPTY)
+        if content_type != PDF:
+            return TEXT_JOB, {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN}
+        if b"%PDF-" not in head:
+            raise BadInput("no PDF header")
+        return PDF_JOB, {"pages_max": self._pages_max}
