@@ -65,7 +65,8 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value.tzinfo is None:
             raise ValueError("a stored time needs its time zone")
         utc = value.astimezone(UTC)
-        return utc.strftime("%Y-%m-%d %H:%M:%S.%f") if dialect.name == "sqlite" else utc
+        # Exactly what SQLite's clock writes, or "….120" and "….120000" would not be the same time.
+        return utc.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """A time on its way out."""

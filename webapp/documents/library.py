@@ -1,0 +1,182 @@
+"""The library: what an org has, one page of it at a time, and all that is known of one document."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
+from sqlalchemy import delete as delete_rows
+from sqlalchemy.orm import InstrumentedAttribute, aliased
+
+from webapp.db import session
+from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.documents.states import DocumentStatus
+
+
+class Sort(StrEnum):
+    """The orders in which the grid can be read."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    NAME = "name"
+    LARGEST = "largest"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A document and its newest run, from which its status follows."""
+
+    document: Document
+    run: ProcessingRun | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows, and the cursor that asks for those after them; None on the last page."""
+
+    rows: Sequence[Row]
+    next_cursor: UUID | None
+
+
+def get(org_id: UUID, document_id: UUID) -> Document | None:
+    """One document of this org, as it stands in this transaction."""
+    found = select(Document).where(Document.org_id == org_id, Document.id == document_id)
+    return session().scalar(found.execution_options(populate_existing=True))
+
+
+def get_row(org_id: UUID, document_id: UUID) -> Row | None:
+    """One document of this org with its newest run."""
+    document = get(org_id, document_id)
+    return _with_runs([document])[0] if document else None
+
+
+def find_by_content(org_id: UUID, sha256: str) -> Document | None:
+    """The document that these bytes are already, if somebody of this org has uploaded them."""
+    return session().scalar(select(Document).where(Document.org_id == org_id, Document.sha256 == sha256))
+
+
+def page(
+    org_id: UUID,
+    *,
+    status: DocumentStatus | None = None,
+    q: str = "",
+    sort: Sort = Sort.NEWEST,
+    cursor: UUID | None = None,
+    limit: int = 50,
+) -> Page:
+    """A page of the grid: two queries, however many rows. `cursor` is the last id of the page before."""
+    documents = select(Document).where(Document.org_id == org_id)
+    if status is not None:
+        documents = documents.where(Document.status == status)
+    if q.strip():
+        documents = documents.where(_named_like(q.strip()))
+    documents = _in_order(documents, org_id, sort, cursor)
+    found = list(session().scalars(documents.limit(limit + 1).execution_options(populate_existing=True)))
+    shown = found[:limit]
+    return Page(_with_runs(shown), shown[-1].id if len(found) > limit else None)
+
+
+def counts(org_id: UUID) -> dict[DocumentStatus, int]:
+    """How many documents of an org stand in each status."""
+    grouped = select(Document.status, func.count()).where(Document.org_id == org_id).group_by(Document.status)
+    found = {DocumentStatus(status): number for status, number in session().execute(grouped)}
+    return {status: found.get(status, 0) for status in DocumentStatus}
+
+
+def fields(org_id: UUID, document_id: UUID) -> Sequence[DocumentField]:
+    """The values that were read from a document, in its order."""
+    return _parts(DocumentField, org_id, document_id, DocumentField.ordinal)
+
+
+def tables(org_id: UUID, document_id: UUID) -> Sequence[DocumentTable]:
+    """The tables that were read from a document, in its order."""
+    return _parts(DocumentTable, org_id, document_id, DocumentTable.ordinal)
+
+
+def artifacts(org_id: UUID, document_id: UUID) -> Sequence[Artifact]:
+    """The blobs that processing a document has made."""
+    return _parts(Artifact, org_id, document_id, Artifact.kind)
+
+
+def artifact(org_id: UUID, document_id: UUID, kind: str) -> Artifact | None:
+    """One of those blobs."""
+    found = select(Artifact).where(
+        Artifact.org_id == org_id, Artifact.document_id == document_id, Artifact.kind == kind
+    )
+    return session().scalar(found)
+
+
+def runs(org_id: UUID, document_id: UUID) -> Sequence[ProcessingRun]:
+    """The history of a document, newest first."""
+    history = select(ProcessingRun).where(ProcessingRun.org_id == org_id, ProcessingRun.document_id == document_id)
+    history = history.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc())
+    return session().scalars(history.execution_options(populate_existing=True)).all()
+
+
+def delete(org_id: UUID, document_id: UUID) -> list[str] | None:
+    """Remove a document and everything about it; the folders of blobs to remove after the commit.
+
+    None where there is no such document. Go through `webapp.pipeline.lifecycle.delete_document`,
+    which stops its jobs first.
+    """
+    gone = delete_rows(Document).where(Document.org_id == org_id, Document.id == document_id)
+    row = session().execute(gone.returning(Document.sha256).execution_options(synchronize_session=False)).one_or_none()
+    return None if row is None else blob_folders(org_id, document_id, row.sha256)
+
+
+def blob_folders(org_id: UUID, document_id: UUID, sha256: str) -> list[str]:
+    """Where the blobs of a document lie: its own, and what was read out of its bytes."""
+    return [f"{org_id}/documents/{document_id}/", f"{org_id}/extractions/{sha256}/"]
+
+
+def known_blob_owners(org_id: UUID, document_ids: set[UUID], hashes: set[str]) -> set[str]:
+    """Of these documents and contents those that exist, as text: blobs of all others are orphans."""
+    ids = select(Document.id).where(Document.org_id == org_id, Document.id.in_(document_ids))
+    contents = select(Document.sha256).where(Document.org_id == org_id, Document.sha256.in_(hashes))
+    return {str(found) for found in session().scalars(ids)} | set(session().scalars(contents))
+
+
+def _named_like(q: str) -> ColumnElement[bool]:
+    words = q.lower()
+    names = (Document.filename, Document.title)
+    return or_(*(func.lower(name).contains(words, autoescape=True) for name in names))
+
+
+def _in_order(documents: Select[Document], org_id: UUID, sort: Sort, cursor: UUID | None) -> Select[Document]:
+    """Order, and go on after the cursor. The id, unique, makes every order total."""
+    column, falls = _ORDERS[sort]
+    if cursor is not None:
+        last = aliased(Document)
+        there = select(getattr(last, column.key), last.id).where(last.id == cursor, last.org_id == org_id)
+        position, passed = tuple_(column, Document.id), there.scalar_subquery()
+        documents = documents.where(position < passed if falls else position > passed)
+    if falls:
+        return documents.order_by(column.desc(), Document.id.desc())
+    return documents.order_by(column, Document.id)
+
+
+_ORDERS: dict[Sort, tuple[InstrumentedAttribute[Any], bool]] = {
+    Sort.NEWEST: (Document.created_at, True),
+    Sort.OLDEST: (Document.created_at, False),
+    Sort.NAME: (Document.filename, False),
+    Sort.LARGEST: (Document.size_bytes, True),
+}
+
+
+def _with_runs(documents: Sequence[Document]) -> list[Row]:
+    """The newest run of each, in one query."""
+    other = aliased(ProcessingRun)
+    newest = select(other.id).where(other.document_id == Document.id).correlate(Document)
+    newest = newest.order_by(other.created_at.desc(), other.id.desc()).limit(1)
+    wanted = select(ProcessingRun).join(Document, ProcessingRun.id == newest.scalar_subquery())
+    wanted = wanted.where(Document.id.in_([document.id for document in documents]))
+    found = session().scalars(wanted.execution_options(populate_existing=True)) if documents else ()
+    by_document = {run.document_id: run for run in found}
+    return [Row(document, by_document.get(document.id)) for document in documents]
+
+
+def _parts(kind: type[Any], org_id: UUID, document_id: UUID, order: InstrumentedAttribute[Any]) -> Sequence[Any]:
+    parts = select(kind).where(kind.org_id == org_id, kind.document_id == document_id).order_by(order)
+    return session().scalars(parts).all()

@@ -1,0 +1,244 @@
+"""Runs: the append-only history of processing, and the guard that lets one of a document run at a time.
+
+Everything here happens inside the caller's transaction. What may race with another run of the
+same document first locks that document's row; on SQLite the whole transaction is the lock. Each
+transition is one UPDATE that names the state it leaves: when it hits no row, somebody else was
+quicker, and nothing else is done.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Exists, Select, and_, exists, insert, or_, select, tuple_, type_coerce, update
+from sqlalchemy.orm import aliased
+
+from webapp.clock import after, new_id, now
+from webapp.db import UtcDateTime, session
+from webapp.documents import events
+from webapp.documents.model import Document, ProcessingRun
+from webapp.documents.states import DocumentStatus, EventKind, FailureType, RunState, RunTrigger
+
+_LIVE = (RunState.QUEUED, RunState.RUNNING)
+_ERROR_CHARACTERS_MAX = 2000
+
+
+class DocumentMissing(LookupError):
+    """There is no such document (any more)."""
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run that was just queued. It must wait while another run of its document is alive."""
+
+    id: UUID
+    must_wait: bool
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run has ended; the next in its document's line, if there is one, may start now."""
+
+    next_run_id: UUID | None
+    next_created_at: datetime | None
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run that is at work, as the watchdog and the recovery see it."""
+
+    id: UUID
+    org_id: UUID
+    document_id: UUID
+
+
+def create(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> NewRun:
+    """Queue a run, which is always allowed. DocumentMissing where there is nothing to process."""
+    lock(document_id, org_id)
+    must_wait = session().scalar(select(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)).exists()))
+    run_id = new_id()
+    values = {"id": run_id, "org_id": org_id, "document_id": document_id, "trigger": trigger}
+    session().execute(insert(ProcessingRun).values(state=RunState.QUEUED, **values))
+    events.record(org_id, document_id, run_id, EventKind.RUN_QUEUED, details={"trigger": trigger})
+    _derive_status(document_id)
+    return NewRun(run_id, must_wait=bool(must_wait))
+
+
+def start(run_id: UUID) -> bool:
+    """QUEUED to RUNNING, if none of its document is running and none has waited longer."""
+    run = _lock_with_document(run_id)
+    if run is None or not _move(run_id, RunState.QUEUED, ~_ahead(), state=RunState.RUNNING, started_at=now()):
+        return False
+    events.record(run.org_id, run.document_id, run_id, EventKind.RUN_STARTED)
+    return True
+
+
+def succeed(run_id: UUID) -> Ended | None:
+    """RUNNING to SUCCEEDED: from now on its result is what readers see. None when it had ended before."""
+    run = _lock_with_document(run_id)
+    if run is None or not _move(run_id, RunState.RUNNING, state=RunState.SUCCEEDED, finished_at=now()):
+        return None
+    _change_document(run.document_id, published_run_id=run_id)
+    return _after_end(run, EventKind.RUN_SUCCEEDED)
+
+
+def fail(run_id: UUID, failure_type: FailureType, code: str, message: str) -> Ended | None:
+    """RUNNING to FAILED; `code` chooses the sentence that people read. None when it had ended before."""
+    run = _lock_with_document(run_id)
+    error = message[:_ERROR_CHARACTERS_MAX]
+    values = {"failure_type": failure_type, "failure_code": code, "error": error, "finished_at": now()}
+    if run is None or not _move(run_id, RunState.RUNNING, state=RunState.FAILED, **values):
+        return None
+    return _after_end(run, EventKind.RUN_FAILED, {"failure_type": failure_type, "code": code})
+
+
+def time_out(run_id: UUID) -> Ended | None:
+    """RUNNING to TIMED_OUT. None when it had ended before."""
+    run = _lock_with_document(run_id)
+    if run is None or not _move(run_id, RunState.RUNNING, state=RunState.TIMED_OUT, finished_at=now()):
+        return None
+    return _after_end(run, EventKind.RUN_TIMED_OUT)
+
+
+def cancel(run_id: UUID) -> Ended | None:
+    """QUEUED or RUNNING to CANCELLED. None when it had ended before."""
+    run = _lock_with_document(run_id)
+    values = {"state": RunState.CANCELLED, "failure_type": FailureType.CANCELLED, "finished_at": now()}
+    if run is None or not any(_move(run_id, state, **values) for state in _LIVE):
+        return None
+    return _after_end(run, EventKind.RUN_CANCELLED)
+
+
+def overdue(window_seconds: float, limit: int = 100) -> list[LiveRun]:
+    """RUNNING runs that have exceeded their window."""
+    return _running(ProcessingRun.started_at < after(-window_seconds), limit)
+
+
+def running(limit: int = 100) -> list[LiveRun]:
+    """All RUNNING runs: at the start of the only process that works, each is an orphan."""
+    return _running(ProcessingRun.started_at.is_not(None), limit)
+
+
+def state_of(run_id: UUID) -> RunState | None:
+    """How a run stands; None where it is gone."""
+    state = session().scalar(select(ProcessingRun.state).where(ProcessingRun.id == run_id))
+    return None if state is None else RunState(state)
+
+
+def seconds_running(run_id: UUID) -> float:
+    """How much of its window a run has used, by the database's clock; 0 where it has not started."""
+    row = (
+        session()
+        .execute(select(ProcessingRun.started_at, type_coerce(now(), UtcDateTime)).where(ProcessingRun.id == run_id))
+        .one_or_none()
+    )
+    return (row[1] - row[0]).total_seconds() if row and row[0] else 0.0
+
+
+def newest_of(document_id: UUID) -> UUID | None:
+    """The run from which a document's status follows."""
+    return session().scalar(_newest_first(_runs_of(document_id)).limit(1))
+
+
+def live_of(document_id: UUID) -> list[UUID]:
+    """The runs of a document that have not ended, newest first."""
+    return list(session().scalars(_newest_first(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)))))
+
+
+def lock(document_id: UUID, org_id: UUID | None = None) -> None:
+    """Wait until nobody else decides about this document's runs. DocumentMissing where it is gone."""
+    document = select(Document.id).where(Document.id == document_id).with_for_update()
+    if org_id is not None:
+        document = document.where(Document.org_id == org_id)
+    if session().scalar(document) is None:
+        raise DocumentMissing(f"document {document_id} does not exist")
+
+
+def _lock_with_document(run_id: UUID) -> LiveRun | None:
+    known = select(ProcessingRun.id, ProcessingRun.org_id, ProcessingRun.document_id)
+    row = session().execute(known.where(ProcessingRun.id == run_id)).one_or_none()
+    if row is None:
+        return None
+    try:
+        lock(row.document_id)
+    except DocumentMissing:
+        return None
+    return LiveRun(*row)
+
+
+def _runs_of(document_id: UUID) -> Select[UUID]:
+    return select(ProcessingRun.id).where(ProcessingRun.document_id == document_id)
+
+
+def _newest_first(runs: Select[UUID]) -> Select[UUID]:
+    return runs.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc())
+
+
+def _ahead() -> Exists:
+    """Whether another run stands before the one that is being updated: it runs, or has waited longer."""
+    other = aliased(ProcessingRun)
+    older = tuple_(other.created_at, other.id) < tuple_(ProcessingRun.created_at, ProcessingRun.id)
+    stands_before = or_(other.state == RunState.RUNNING, and_(other.state == RunState.QUEUED, older))
+    return exists().where(other.document_id == ProcessingRun.document_id, stands_before)
+
+
+def _move(run_id: UUID, old: RunState, *conditions: ColumnElement[bool], **values: object) -> bool:
+    """The one UPDATE of a transition."""
+    change = update(ProcessingRun).where(ProcessingRun.id == run_id, ProcessingRun.state == old, *conditions)
+    changed = change.values(**values).returning(ProcessingRun.id).execution_options(synchronize_session=False)
+    return session().execute(changed).first() is not None
+
+
+def _after_end(run: LiveRun, kind: EventKind, details: dict[str, str] | None = None) -> Ended:
+    events.record(run.org_id, run.document_id, run.id, kind, details=details)
+    _derive_status(run.document_id)
+    following = session().execute(_next_in_line(run.document_id)).first()
+    return Ended(following.id, following.created_at) if following else Ended(None, None)
+
+
+def _next_in_line(document_id: UUID) -> Select[UUID, datetime]:
+    """The oldest queued run, unless one is running: a queued one can be cancelled meanwhile."""
+    other = aliased(ProcessingRun)
+    busy = exists().where(other.document_id == document_id, other.state == RunState.RUNNING)
+    queued = select(ProcessingRun.id, ProcessingRun.created_at).where(
+        ProcessingRun.document_id == document_id, ProcessingRun.state == RunState.QUEUED, ~busy
+    )
+    return queued.order_by(ProcessingRun.created_at, ProcessingRun.id).limit(1)
+
+
+def _derive_status(document_id: UUID) -> None:
+    """A document's status follows from its newest run, and from nothing else."""
+    newest = _newest_first(_runs_of(document_id)).limit(1).scalar_subquery()
+    found = select(ProcessingRun.state, Document.published_run_id).where(
+        ProcessingRun.id == newest, Document.id == ProcessingRun.document_id
+    )
+    state, published = session().execute(found).one()
+    _change_document(document_id, status=status_for(RunState(state), has_result=published is not None))
+
+
+def status_for(state: RunState, *, has_result: bool) -> DocumentStatus:
+    """What a document shows while its newest run is in this state."""
+    match state:
+        case RunState.QUEUED | RunState.RUNNING:
+            return DocumentStatus.PROCESSING
+        case RunState.SUCCEEDED:
+            return DocumentStatus.READY
+        case RunState.TIMED_OUT:
+            return DocumentStatus.TIMED_OUT
+        case RunState.CANCELLED if has_result:
+            return DocumentStatus.READY
+        case _:
+            return DocumentStatus.FAILED
+
+
+def _change_document(document_id: UUID, **values: object) -> None:
+    # Objects that the caller has loaded stay as they were: an expired one could not be read after the end.
+    change = update(Document).where(Document.id == document_id).values(**values)
+    session().execute(change.execution_options(synchronize_session=False))
+
+
+def _running(condition: ColumnElement[bool], limit: int) -> list[LiveRun]:
+    rows = select(ProcessingRun.id, ProcessingRun.org_id, ProcessingRun.document_id)
+    rows = rows.where(ProcessingRun.state == RunState.RUNNING, condition)
+    found = session().execute(rows.order_by(ProcessingRun.started_at, ProcessingRun.id).limit(limit))
+    return [LiveRun(*row) for row in found]
