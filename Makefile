@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 RUNTIME := .venv/.ready-$(shell (pwd; cat requirements.txt) | cksum | cut -d ' ' -f 1)
 DEVELOPMENT := .venv/.ready-$(shell (pwd; cat requirements.txt requirements-dev.txt) | cksum | cut -d ' ' -f 1)
 # Marks say nothing where the Python that they speak of is gone.
-$(if $(wildcard .venv/bin/python),,$(shell rm -f .venv/.ready-*))
+$(shell test -x .venv/bin/python || rm -f .venv/.ready-*)
 MODEL_BUILDER := webapp/providers/minilm_build.py
 MODEL_MARK := .built-$(shell cksum < $(MODEL_BUILDER) | cut -d ' ' -f 1)
 
@@ -93,7 +93,7 @@ endef
 
 # A Python of our own; anew where this folder was moved or its Python is gone.
 define VENV
-@if ! grep -qsF "$$PWD/.venv" .venv/bin/activate || ! .venv/bin/python -c ""; then \
+@if ! grep -qsF "$$PWD/.venv" .venv/bin/activate || ! .venv/bin/python -c "" 2>/dev/null; then \
     found=; made=; \
     for python in $(PYTHON); do \
         "$$python" -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || continue; \

@@ -1,9 +1,9 @@
 """The folder where uploads grow before they are blobs, and the broom for what crashes left there."""
 
-import time
 from contextlib import suppress
 from pathlib import Path
 
+from webapp import clock
 from webapp.providers.errors import FailureCode, ProviderUnavailable
 
 PRIVATE = 0o700
@@ -24,7 +24,7 @@ def sweep(folder: Path, older_than_seconds: float) -> int:
 
     An upload in progress touches its file all the time, however long it takes altogether.
     """
-    oldest = time.time() - older_than_seconds
+    oldest = clock.utc_now().timestamp() - older_than_seconds
     swept = 0
     for leftover in folder.iterdir():
         # Another sweeper, or the upload itself, may have been faster.

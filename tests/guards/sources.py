@@ -1,0 +1,48 @@
+"""The project's files, as the guards read them."""
+
+import ast
+import functools
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Python file and what it means."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    def at(self, node: ast.stmt | ast.expr) -> str:
+        """Where a finding is, in a form that editors follow."""
+        return f"{self.path}:{node.lineno}"
+
+
+@functools.cache
+def project_files() -> tuple[str, ...]:
+    """Every file that is in the repository or about to be."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    return tuple(path for path in listed if (ROOT / path).is_file())
+
+
+@functools.cache
+def python_sources() -> tuple[Source, ...]:
+    """Every Python file; Alembic's migrations aside, which are written once and never lived in."""
+    paths = [path for path in project_files() if path.endswith(".py") and not path.startswith("migrations/")]
+    return tuple(_source(path) for path in paths)
+
+
+def product_sources() -> Iterator[Source]:
+    """What runs in production."""
+    return (source for source in python_sources() if source.path.startswith("webapp/") or "/" not in source.path)
+
+
+def _source(path: str) -> Source:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return Source(path, text, ast.parse(text, path))
