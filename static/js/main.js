@@ -1,0 +1,14 @@
+// What neither HTML nor HTMX can do. Every page works without it.
+import { watchDialogs } from "./dialog.js";
+import { watchMenus } from "./menu.js";
+import { watchPolling } from "./poll.js";
+import { watchThemes } from "./theme.js";
+import { watchTimes } from "./times.js";
+import { watchUploads } from "./upload.js";
+
+watchThemes();
+watchTimes();
+watchMenus();
+watchDialogs();
+watchPolling();
+watchUploads();

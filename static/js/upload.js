@@ -1,0 +1,230 @@
+// Sends each file by itself, a few at a time, with progress, a way to cancel and a way to try again.
+// The words are in templates/upload/_templates.html.
+import { filesOf, isFileDrag } from "./drop.js";
+
+const AT_ONCE = 3;
+const queue = [];
+let running = 0;
+let sent = 0;
+let failed = 0;
+let form;
+let words;
+
+export function watchUploads() {
+  form = document.querySelector("[data-upload]");
+  if (!form) return;
+  words = document.getElementById("upload-words").dataset;
+  const input = form.querySelector("input[type=file]");
+  input.addEventListener("change", () => {
+    const files = [...input.files];
+    // Choosing the same file once more must be a change again.
+    input.value = "";
+    add(files);
+  });
+  watchDrops();
+  window.addEventListener("beforeunload", (event) => {
+    if (running + queue.length > 0) event.preventDefault();
+  });
+}
+
+function watchDrops() {
+  const root = document.documentElement;
+  let depth = 0;
+  const drag = (isOver) => {
+    depth = isOver ? depth + 1 : Math.max(0, depth - 1);
+    root.classList.toggle("is-dragging", depth > 0);
+  };
+  document.addEventListener("dragenter", (event) => isFileDrag(event) && drag(true));
+  document.addEventListener("dragleave", (event) => isFileDrag(event) && drag(false));
+  document.addEventListener("dragover", (event) => isFileDrag(event) && event.preventDefault());
+  document.addEventListener("drop", async (event) => {
+    if (!isFileDrag(event)) return;
+    event.preventDefault();
+    depth = 0;
+    root.classList.remove("is-dragging");
+    add(await filesOf(event.dataTransfer));
+  });
+}
+
+function add(files) {
+  for (const file of files) enqueue(new Upload(file));
+  next();
+}
+
+function enqueue(upload) {
+  const refusal = refusalOf(upload.file);
+  if (refusal) {
+    failed += 1;
+    upload.fail(refusal, false);
+  } else queue.push(upload);
+}
+
+// What the server would refuse anyway is said before a gigabyte has travelled.
+function refusalOf(file) {
+  if (file.size === 0) return words.empty;
+  if (file.size > Number(form.dataset.bytesMax)) return words.tooLarge;
+  return null;
+}
+
+function next() {
+  while (running < AT_ONCE && queue.length > 0) {
+    running += 1;
+    queue.shift().send();
+  }
+  if (running === 0) tellSummary();
+}
+
+function finished(isStored) {
+  running -= 1;
+  if (isStored) {
+    sent += 1;
+    refresh();
+  }
+  next();
+}
+
+let refreshing;
+
+function refresh() {
+  clearTimeout(refreshing);
+  refreshing = setTimeout(() => {
+    if (window.htmx) window.htmx.trigger(document.body, "library-changed");
+    else if (running === 0) location.reload();
+  }, 250);
+}
+
+function tellSummary() {
+  const parts = [];
+  if (sent === 1) parts.push(words.summaryOne);
+  if (sent > 1) parts.push(words.summaryMany.replace("{count}", sent));
+  if (failed > 0) parts.push(words.summaryFailed.replace("{count}", failed));
+  if (parts.length > 0) document.getElementById("announcer").textContent = parts.join(" ");
+  sent = 0;
+  failed = 0;
+}
+
+class Upload {
+  constructor(file) {
+    this.file = file;
+    this.row = document.getElementById("upload-template").content.firstElementChild.cloneNode(true);
+    this.find("name").textContent = file.name;
+    this.find("size").textContent = megabytes(file.size);
+    this.find("progress").setAttribute("aria-label", file.name);
+    this.cancel = this.find("cancel");
+    this.cancel.setAttribute("aria-label", words.cancel.replace("{name}", file.name));
+    this.cancel.addEventListener("click", () => this.remove());
+    this.find("retry").addEventListener("click", () => this.again());
+    this.say(words.waiting);
+    document.getElementById("uploads").append(this.row);
+  }
+
+  find(name) {
+    return this.row.querySelector(`[data-${name}]`);
+  }
+
+  say(text) {
+    this.find("message").textContent = text;
+  }
+
+  send() {
+    const body = new FormData();
+    body.append("csrf_token", form.elements.csrf_token.value);
+    body.append("file", this.file);
+    const request = new XMLHttpRequest();
+    this.request = request;
+    request.open("POST", form.action);
+    request.setRequestHeader("Accept", "application/json");
+    request.setRequestHeader("X-CSRFToken", form.elements.csrf_token.value);
+    request.upload.addEventListener("progress", (event) => this.progress(event));
+    request.addEventListener("load", () => this.onAnswer(request));
+    request.addEventListener("error", () => this.onFailure(words.offline));
+    request.addEventListener("abort", () => finished(false));
+    this.row.dataset.state = "sending";
+    this.say("");
+    request.send(body);
+  }
+
+  progress(event) {
+    if (!event.lengthComputable) return;
+    this.find("progress").value = event.loaded / event.total;
+    if (event.loaded === event.total) this.say(words.saving);
+  }
+
+  onAnswer(request) {
+    const answer = parse(request.responseText);
+    const refused = answer?.rejected?.[0];
+    if (request.status === 200 && answer?.documents?.length) this.onStored(answer.documents[0]);
+    else if (request.status === 401) this.onFailure(words.signedOut);
+    else if (request.status === 413) this.onFailure(answer?.detail ?? words.tooLarge, false);
+    else if (refused) this.onFailure(refused.detail, false);
+    else if (request.status >= 400 && request.status < 500) this.onFailure(answer?.detail ?? words.refused, false);
+    else this.onFailure(words.broken);
+  }
+
+  onStored(stored) {
+    this.row.dataset.state = "done";
+    this.say(stored.duplicate_of ? `${words.duplicate} ` : words.done);
+    if (stored.duplicate_of) {
+      const link = document.createElement("a");
+      link.href = `/documents/${stored.id}`;
+      link.textContent = stored.filename;
+      this.find("message").append(link);
+      this.dismissable();
+    } else this.remove();
+    finished(true);
+  }
+
+  onFailure(message, isWorthRetrying = true) {
+    failed += 1;
+    this.fail(message, isWorthRetrying);
+    finished(false);
+  }
+
+  fail(message, isWorthRetrying) {
+    this.request = null;
+    this.row.dataset.state = "failed";
+    this.say(message);
+    this.find("retry").hidden = !isWorthRetrying;
+    this.dismissable();
+  }
+
+  dismissable() {
+    this.request = null;
+    this.cancel.setAttribute("aria-label", words.dismiss.replace("{name}", this.file.name));
+  }
+
+  again() {
+    this.find("retry").hidden = true;
+    this.find("progress").removeAttribute("value");
+    this.row.dataset.state = "waiting";
+    this.say(words.waiting);
+    queue.push(this);
+    next();
+  }
+
+  remove() {
+    const held = this.row.contains(document.activeElement);
+    const place = queue.indexOf(this);
+    if (place >= 0) queue.splice(place, 1);
+    if (this.row.dataset.state === "sending") this.request?.abort();
+    this.row.remove();
+    if (held) document.getElementById("upload-files").focus();
+  }
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function megabytes(bytes) {
+  const [size, unit] = bytes < 1e6 ? [bytes / 1024, "kilobyte"] : [bytes / 1024 / 1024, "megabyte"];
+  return new Intl.NumberFormat(document.documentElement.lang, {
+    style: "unit",
+    unit,
+    maximumFractionDigits: size < 10 ? 1 : 0,
+  }).format(size);
+}

@@ -1,0 +1,62 @@
+"""How numbers, sizes and times look in pages: template filters, with units but without sentences."""
+
+from datetime import UTC, datetime
+
+from flask import Flask
+
+from webapp.clock import utc_now
+
+_UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
+
+
+def filesize(size_bytes: int) -> str:
+    """A size that a person can compare: 812 bytes, 14.2 kB, 3 MB."""
+    size = float(size_bytes)
+    if size < 1024:
+        return f"{size_bytes} {'byte' if size_bytes == 1 else 'bytes'}"
+    for unit in ("kB", "MB", "GB"):
+        size /= 1024
+        if size < 1000 or unit == "GB":
+            return f"{size:.1f} {unit}" if size < 10 else f"{size:.0f} {unit}"
+    raise AssertionError("the last unit always serves")
+
+
+def count(number: int) -> str:
+    """A whole number with thin groups of thousands."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def ago(moment: datetime) -> str:
+    """How long ago something was; static/js/times.js keeps it true in an open page."""
+    seconds = (utc_now() - moment).total_seconds()
+    for size, unit in _UNITS:
+        if seconds >= size:
+            number = int(seconds // size)
+            return f"{number} {unit}{'' if number == 1 else 's'} ago"
+    return "moments ago"
+
+
+def instant(moment: datetime) -> str:
+    """An exact time, in UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def duration(seconds: float) -> str:
+    """A span: 40 ms, 1.3 s, 2 min 5 s, 3 h 12 min."""
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def register(app: Flask) -> None:
+    """Make the filters known to the templates."""
+    for filter_ in (filesize, count, ago, instant, duration):
+        app.add_template_filter(filter_)

@@ -1,0 +1,155 @@
+"""What a failure means for a person: one table, from failure codes to sentences.
+
+Code stores codes alone; this is the only place where they become words.
+"""
+
+from dataclasses import dataclass
+
+from webapp.documents.states import FailureType
+from webapp.providers.errors import FailureCode
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What happened, why, and what a person can do about it; `may_pass` where trying again can help."""
+
+    title: str
+    explanation: str
+    remedy: str
+    may_pass: bool = True
+
+
+_REPROCESS = "Choose Reprocess to try again."
+
+_FAILURES = {
+    FailureCode.ENCRYPTED: Sentence(
+        "The file is protected by a password",
+        "It cannot be opened without its password, so nothing could be read.",
+        "Save a copy without a password and upload that one.",
+        may_pass=False,
+    ),
+    FailureCode.CORRUPT: Sentence(
+        "The file is damaged",
+        "It is not complete, or not what its name says. No reader could make sense of it.",
+        "Open it on your computer: if it opens there, export it anew and upload the result.",
+        may_pass=False,
+    ),
+    FailureCode.EMPTY: Sentence(
+        "The file is empty",
+        "There is nothing in it to read.",
+        "Check that the right file was saved, and upload it again.",
+        may_pass=False,
+    ),
+    FailureCode.UNSUPPORTED: Sentence(
+        "This kind of file can't be read",
+        "Docmill does not know this format.",
+        "Export it as a PDF or as plain text, and upload that.",
+        may_pass=False,
+    ),
+    FailureCode.TOO_LARGE: Sentence(
+        "The file is too large",
+        "Reading it would take more room than is allowed here.",
+        "Split it into smaller files, or ask whoever runs Docmill to raise the limit.",
+        may_pass=False,
+    ),
+    FailureCode.NO_TEXT: Sentence(
+        "No text was found",
+        "The pages look like pictures: a scan, or photographs of paper. They need text recognition first.",
+        "Run the file through text recognition (OCR) and upload the result.",
+        may_pass=False,
+    ),
+    FailureCode.UNAVAILABLE: Sentence(
+        "A service that is needed did not answer",
+        "It was tried several times.",
+        f"The file itself is fine. {_REPROCESS}",
+    ),
+    FailureCode.STORAGE_UNAVAILABLE: Sentence(
+        "The file storage did not answer",
+        "It was tried several times.",
+        f"The file itself is fine. {_REPROCESS}",
+    ),
+    FailureCode.STORAGE_FULL: Sentence(
+        "The file storage is full",
+        "There was no room left to store the result.",
+        "Whoever runs Docmill needs to make room; then choose Reprocess.",
+    ),
+    FailureCode.MODEL_MISSING: Sentence(
+        "The language model is not installed",
+        "Passages cannot be indexed without it.",
+        "Whoever runs Docmill can install it with “make setup”; then choose Reprocess.",
+    ),
+    FailureCode.CREDENTIALS_REFUSED: Sentence(
+        "A service refused our key",
+        "The key in the settings is missing, expired or not allowed to do this.",
+        "Whoever runs Docmill needs to set a valid key; then choose Reprocess.",
+    ),
+    FailureCode.RATE_LIMITED: Sentence(
+        "A service was asked too often",
+        "It kept asking for patience until no attempt was left.",
+        "Wait a few minutes, then choose Reprocess.",
+    ),
+    FailureCode.TIMED_OUT: Sentence(
+        "It took too long",
+        "The work was stopped because it exceeded its time.",
+        "Choose Reprocess to try again. A very long document goes through more easily in parts.",
+    ),
+    FailureCode.PARSER_CRASHED: Sentence(
+        "Reading the file broke off",
+        "Something in it made the reader stop. Other documents are not affected.",
+        "Export the file anew and upload the result, or choose Reprocess to try again.",
+    ),
+    FailureCode.PARSER_MEMORY: Sentence(
+        "The file needs too much memory",
+        "Reading it took more memory than is allowed.",
+        "Split it into smaller files and upload those.",
+        may_pass=False,
+    ),
+    FailureCode.BLOB_MISSING: Sentence(
+        "The stored file is gone",
+        "The file was not found in the storage where it belongs.",
+        "Upload it again.",
+        may_pass=False,
+    ),
+    FailureCode.BLOB_EXISTS: Sentence(
+        "A result was already there",
+        "Something else lies where this result belongs, and it was left as it is.",
+        _REPROCESS,
+    ),
+    FailureType.PROCESS_TERMINATED: Sentence(
+        "Processing was interrupted",
+        "Docmill was stopped or restarted while it worked on this document.",
+        f"Nothing is wrong with the file. {_REPROCESS}",
+    ),
+    FailureType.STEP_FAILED: Sentence(
+        "A step failed",
+        "Something unexpected happened while this document was processed.",
+        f"{_REPROCESS} If it fails again, whoever runs Docmill finds the details under Operations.",
+    ),
+    FailureType.ATTEMPTS_EXHAUSTED: Sentence(
+        "Every attempt failed",
+        "It was tried several times, with pauses in between.",
+        f"{_REPROCESS} If it fails again, whoever runs Docmill finds the details under Operations.",
+    ),
+    FailureType.BAD_INPUT: Sentence(
+        "The file can't be used",
+        "Something in the file itself keeps it from being read.",
+        "Export it anew and upload the result.",
+        may_pass=False,
+    ),
+    FailureType.CANCELLED: Sentence(
+        "Processing was cancelled",
+        "Somebody stopped it before it was done.",
+        _REPROCESS,
+    ),
+}
+
+_BY_VALUE = {code.value.lower(): sentence for code, sentence in _FAILURES.items()}
+_GENERAL = _FAILURES[FailureType.STEP_FAILED]
+
+
+def failure(code: str | None, otherwise: str | None = None) -> Sentence:
+    """The sentence for a failure code; where it has none, for the broader type of failure."""
+    for candidate in (code, otherwise):
+        if candidate and (sentence := _BY_VALUE.get(candidate.lower())):
+            return sentence
+    return _GENERAL
