@@ -22,6 +22,8 @@ PYTEST := .venv/bin/pytest
 TESTS ?=
 # All benchmarks; BENCH=upload is one of them.
 BENCH ?= $(filter-out __init__ conftest,$(patsubst bench/%.py,%,$(filter-out bench/_%,$(wildcard bench/*.py))))
+# Tests and benchmarks share one model, whatever data a developer works with.
+FOR_TESTS := MODELS_DIR="$$PWD/.cache/models"; export MODELS_DIR
 # What stands in .env, for programs that don't read it by themselves. The environment wins.
 WITH_ENV := $(if $(wildcard .env),.venv/bin/dotenv run --no-override --)
 
@@ -66,8 +68,8 @@ migrate: $(RUNTIME) ## Bring the database's tables up to date
 	@exec $(FLASK) db upgrade
 
 test: $(DEVELOPMENT) ## Run the whole suite on both databases (TESTS=tests/jobs runs a part)
-	@$(BUILD_MODEL)
-	@exec $(PYTEST) -n logical --maxprocesses 8 $(TESTS)
+	@$(FOR_TESTS); $(BUILD_MODEL); \
+	exec $(PYTEST) -n logical --maxprocesses 8 $(TESTS)
 
 check: $(DEVELOPMENT) ## Everything that must hold: format, lint, types, import order, migrations, tests
 	$(call step,Format,.venv/bin/ruff format --check .,Run .venv/bin/ruff format . and look at what it changed.)
@@ -78,12 +80,12 @@ check: $(DEVELOPMENT) ## Everything that must hold: format, lint, types, import 
 	@exec $(MAKE) test
 
 e2e: $(DEVELOPMENT) ## Drive a real Chromium through the pages
-	@$(BUILD_MODEL)
-	@REQUIRE_BROWSER=1 exec $(PYTEST) -m browser $(TESTS)
+	@$(FOR_TESTS); $(BUILD_MODEL); \
+	exec env REQUIRE_BROWSER=1 $(PYTEST) -m browser $(TESTS)
 
 bench: $(DEVELOPMENT) ## Measure what we claim to be fast (BENCH=upload measures one)
-	@$(BUILD_MODEL)
-	@for name in $(BENCH); do echo "== $$name"; .venv/bin/python -m "bench.$$name" || exit 1; done
+	@$(FOR_TESTS); $(BUILD_MODEL); \
+	for name in $(BENCH); do echo "== $$name"; .venv/bin/python -m "bench.$$name" || exit 1; done
 
 # An empty database of its own, whatever the environment says.
 define MIGRATIONS_MATCH

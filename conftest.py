@@ -11,6 +11,11 @@ import pytest
 
 from tests.chromium import find_chromium
 
+# A developer's own settings (a real database, a real key) are no business of the tests' processes.
+os.environ["FLASK_SKIP_DOTENV"] = "1"
+for name in ("DATABASE_URL", "DATABASE_OWNER_URL", "DATA_DIR", "EXECUTION", "HOST", "PORT", "SECRET_KEY"):
+    os.environ.pop(name, None)
+
 HEAVY = ("slow", "journey", "browser")
 NO_BROWSER = "no Chromium: install chromium, or set CHROMIUM to its path"
 

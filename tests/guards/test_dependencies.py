@@ -21,7 +21,7 @@ def _requirements(file: str) -> list[Requirement]:
 
 def _explained() -> set[NormalizedName]:
     text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
-    return {canonicalize_name(name) for name in re.findall(r"^\| \[?([\w.-]+)\]?.* \|$", text, re.MULTILINE)} - {
+    return {canonicalize_name(name) for name in re.findall(r"^\| (?!package )(\w[\w.-]*) \|", text, re.MULTILINE)} - {
         "package"
     }
 
