@@ -59,9 +59,10 @@ def run() -> None:
 def _guard(connection: Connection) -> None:
     """One process migrates; a lock that is not to be had fails the migration instead of stopping the site."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SET LOCAL lock_timeout = '5s'"))
         connection.execute(text("SET LOCAL statement_timeout = '15min'"))
+        # Waiting for another migrator disturbs nobody, so only locks taken after this one are hurried.
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+        connection.execute(text("SET LOCAL lock_timeout = '5s'"))
 
 
 def _grant(connection: Connection, settings: Settings) -> None:

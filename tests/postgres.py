@@ -12,7 +12,7 @@ left behind, not even by `kill -9`.
 
 Two roles stand for the two of a real installation, since as a superuser every test of row-level
 security would pass for nothing: the owner migrates and owns the tables; the runtime role serves,
-with rows but no structure, and security applies to it.
+may do what the migrations grant it, and security applies to it.
 """
 
 import contextlib

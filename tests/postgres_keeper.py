@@ -190,7 +190,7 @@ def _connect(port: int, passwords: dict[str, str], database: str = "postgres") -
 
 
 def _prepare(port: int, passwords: dict[str, str]) -> None:
-    """The roles, and the database that all others are copied from."""
+    """The roles, and the database that all others are copied from; what the runtime role may do, migrations say."""
     role = "ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS PASSWORD {}"
     with _connect(port, passwords) as connection:
         for name in (OWNER, RUNTIME):
@@ -198,10 +198,6 @@ def _prepare(port: int, passwords: dict[str, str]) -> None:
         connection.execute(f"CREATE DATABASE {TEMPLATE} OWNER {OWNER}")
     with _connect(port, passwords, TEMPLATE) as connection:
         connection.execute("CREATE EXTENSION vector")
-        # What an administrator does once for a runtime role: rows, and none of the structure.
-        grants = ("SELECT, INSERT, UPDATE, DELETE ON TABLES", "USAGE, SELECT ON SEQUENCES")
-        for grant in grants:
-            connection.execute(f"ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} GRANT {grant} TO {RUNTIME}")
 
 
 def _announce(folder: Path, port: int, passwords: dict[str, str]) -> None:
