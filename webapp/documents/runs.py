@@ -83,11 +83,14 @@ def succeed(run_id: UUID) -> Ended | None:
 
 
 def fail(run_id: UUID, failure_type: FailureType, code: str, message: str) -> Ended | None:
-    """RUNNING to FAILED; `code` chooses the sentence that people read. None when it had ended before."""
+    """QUEUED or RUNNING to FAILED; `code` chooses the sentence that people read. None when it had ended before.
+
+    A run fails from QUEUED only where its job was lost before it began: better than waiting for ever.
+    """
     run = _lock_with_document(run_id)
     error = message[:_ERROR_CHARACTERS_MAX]
     values = {"failure_type": failure_type, "failure_code": code, "error": error, "finished_at": now()}
-    if run is None or not _move(run_id, RunState.RUNNING, state=RunState.FAILED, **values):
+    if run is None or not any(_move(run_id, state, state=RunState.FAILED, **values) for state in _LIVE):
         return None
     return _after_end(run, EventKind.RUN_FAILED, {"failure_type": failure_type, "code": code})
 
@@ -182,7 +185,7 @@ def _ahead() -> Exists:
     return exists().where(other.document_id == ProcessingRun.document_id, stands_before)
 
 
-def _move(run_id: UUID, old: RunState, *conditions: ColumnElement[bool], **values: object) -> bool:
+def _move(run_id: UUID, old: RunState, /, *conditions: ColumnElement[bool], **values: object) -> bool:
     """The one UPDATE of a transition."""
     change = update(ProcessingRun).where(ProcessingRun.id == run_id, ProcessingRun.state == old, *conditions)
     changed = change.values(**values).returning(ProcessingRun.id).execution_options(synchronize_session=False)

@@ -1,0 +1,239 @@
+"""Runs and jobs together: what happens to a run happens to its jobs in the same transaction.
+
+Locks are always taken in one order, job before document, because a worker's transaction begins
+with its job (the fence). Whoever ends a run from outside therefore ends its jobs first.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from webapp.db import session, transaction
+from webapp.documents import events, library, runs
+from webapp.documents.runs import Ended, LiveRun
+from webapp.documents.states import EventKind, FailureType, RunState, RunTrigger
+from webapp.jobs.queue import JobError, JobQueue, Lease, NewJob, Reset
+from webapp.jobs.scrub import scrubbed
+from webapp.jobs.states import JobStatus, Priority
+from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.providers.errors import BadInput, ProviderError
+
+
+class EndCode(StrEnum):
+    """Why a run ended, where no provider's failure code says it; one sentence for people belongs to each."""
+
+    PROCESS_TERMINATED = "process_terminated"
+    WORKER_SILENT = "worker_silent"
+    RUN_TIMED_OUT = "run_timed_out"
+    UNEXPECTED = "unexpected"
+
+
+class Refusal(StrEnum):
+    """Why a job is not tried again."""
+
+    UNKNOWN = "unknown"
+    NOT_FAILED = "not_failed"
+    NOT_NEWEST = "not_newest"
+
+
+class _Lost(Exception):
+    """Somebody else ended the run first: what was done on its behalf is undone."""
+
+
+def queue_run(
+    queue: JobQueue,
+    org_id: UUID,
+    document_id: UUID,
+    trigger: RunTrigger,
+    *,
+    max_attempts: int,
+    priority: int = Priority.PERSON,
+    checkpoint: Mapping[str, Any] | None = None,
+    stage: str = PROCESS_DOCUMENT,
+) -> UUID:
+    """A new run and its first job, which is held back while another run of the document is alive."""
+    with transaction(org_id):
+        run = runs.create(org_id, document_id, trigger)
+        job = NewJob(
+            org_id=org_id,
+            document_id=document_id,
+            run_id=run.id,
+            stage=stage,
+            max_attempts=max_attempts,
+            checkpoint=checkpoint or {},
+            priority=priority,
+            held=run.must_wait,
+        )
+        queue.enqueue([job])
+        return run.id
+
+
+def start_run(queue: JobQueue, lease: Lease) -> bool:
+    """Whether this job may be worked on; if not, it is back in line, or ended with its run.
+
+    A run that is at work already goes on (its job was tried before), and one that has succeeded
+    may have jobs that follow it.
+    """
+    with transaction(lease.org_id):
+        queue.fence(lease)
+        if runs.start(lease.run_id) or runs.state_of(lease.run_id) in {RunState.RUNNING, RunState.SUCCEEDED}:
+            return True
+        if runs.state_of(lease.run_id) is RunState.QUEUED:
+            queue.hold(lease)
+        else:
+            queue.cancel_run(lease.run_id)
+        return False
+
+
+def succeed_run(queue: JobQueue, lease: Lease) -> None:
+    """The run and its job are done."""
+    with transaction(lease.org_id):
+        queue.complete(lease)
+        _release_next(queue, runs.succeed(lease.run_id))
+
+
+def fail_run(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobError) -> None:
+    """The run and its job have failed for good."""
+    with transaction(lease.org_id):
+        queue.fail(lease, error, permanent=True)
+        _fail(queue, lease, failure_type, error)
+
+
+def retry_or_fail(
+    queue: JobQueue, lease: Lease, error: JobError, *, retry_after_seconds: float | None = None
+) -> JobStatus:
+    """Count an attempt: the job is PENDING again, or FAILED and its run with it."""
+    with transaction(lease.org_id):
+        status = queue.fail(lease, error, retry_after_seconds=retry_after_seconds)
+        if status is JobStatus.FAILED:
+            # Where there was never more than one attempt, it is the step that has failed.
+            only_one = lease.max_attempts == 1
+            _fail(queue, lease, FailureType.STEP_FAILED if only_one else FailureType.ATTEMPTS_EXHAUSTED, error)
+        else:
+            details = {"code": error.code, "attempt": lease.attempts + 1, "attempts_max": lease.max_attempts}
+            _record(lease, EventKind.JOB_RETRY_SCHEDULED, error.step, details)
+        return status
+
+
+def end_after(queue: JobQueue, lease: Lease, failure: ProviderError, step: str | None) -> JobStatus:
+    """What a provider's failure means for the job and its run: the failure itself says it."""
+    error = JobError(failure.code, failure.message, type(failure).__name__, step)
+    if not failure.permanent:
+        return retry_or_fail(queue, lease, error, retry_after_seconds=failure.retry_after_seconds)
+    kind = FailureType.BAD_INPUT if isinstance(failure, BadInput) else FailureType.STEP_FAILED
+    fail_run(queue, lease, kind, error)
+    return JobStatus.FAILED
+
+
+def release_job(queue: JobQueue, lease: Lease) -> bool:
+    """Hand a job back in a drain, no attempt counted; False when it was not held any more."""
+    with transaction(lease.org_id):
+        if not queue.release([lease]):
+            return False
+        _record(lease, EventKind.JOB_RELEASED, None, {})
+        return True
+
+
+def time_out_run(queue: JobQueue, run: LiveRun) -> bool:
+    """End a run whose window is over; its worker, if one still lives, can write nothing more."""
+    error = JobError(EndCode.RUN_TIMED_OUT, "the run exceeded its window")
+    return _end_from_outside(queue, run, lambda: queue.fail_run(run.id, error), lambda: runs.time_out(run.id))
+
+
+def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
+    """End a run whose process is gone and that nobody will go on with."""
+    error = JobError(EndCode.PROCESS_TERMINATED, "the process that worked on it ended before it was done")
+    return _end_from_outside(
+        queue,
+        run,
+        lambda: queue.fail_run(run.id, error),
+        lambda: runs.fail(run.id, FailureType.PROCESS_TERMINATED, error.code, error.message),
+    )
+
+
+def cancel_run(queue: JobQueue, org_id: UUID, document_id: UUID, run_id: UUID) -> bool:
+    """End a run because a person said so; False when it had ended before."""
+    run = LiveRun(run_id, org_id, document_id)
+    return _end_from_outside(queue, run, lambda: queue.cancel_run(run_id), lambda: runs.cancel(run_id))
+
+
+def reset_silent(queue: JobQueue, silent_seconds: float) -> list[Reset]:
+    """Take jobs back from workers that fell silent; a run whose last attempt that was has failed."""
+    error = JobError(EndCode.WORKER_SILENT, "the worker that held the job fell silent")
+    with transaction(everywhere=True):
+        found = queue.reset_stale(silent_seconds, error)
+        for reset in found:
+            details = {"attempt": reset.attempts, "worker": reset.locked_by}
+            ids = (reset.org_id, reset.document_id, reset.run_id)
+            events.record(*ids, EventKind.JOB_RESET, job_id=reset.job_id, details=details)
+            if reset.status is JobStatus.FAILED:
+                ended = runs.fail(reset.run_id, FailureType.ATTEMPTS_EXHAUSTED, error.code, error.message)
+                _release_next(queue, ended)
+        return found
+
+
+def retry_job(queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int) -> UUID | Refusal:
+    """A new run that goes on where a failed job stopped; ten clicks make one run.
+
+    Refused where a newer run exists: what the failed job had saved may be older than what stands.
+    """
+    with transaction(org_id):
+        job = queue.get(job_id)
+        if job is None or job.org_id != org_id:
+            return Refusal.UNKNOWN
+        if job.status is not JobStatus.FAILED:
+            return Refusal.NOT_FAILED
+        runs.lock(job.document_id, org_id)
+        if runs.newest_of(job.document_id) != job.run_id:
+            return Refusal.NOT_NEWEST
+        return queue_run(
+            queue,
+            org_id,
+            job.document_id,
+            RunTrigger.RETRY,
+            max_attempts=max_attempts,
+            priority=job.priority,
+            checkpoint=job.checkpoint,
+            stage=job.stage,
+        )
+
+
+def delete_document(queue: JobQueue, org_id: UUID, document_id: UUID) -> list[str] | None:
+    """Remove a document at any moment of its processing; the folders of blobs to remove after the commit."""
+    with transaction(org_id):
+        for run_id in runs.live_of(document_id):
+            queue.cancel_run(run_id)
+        return library.delete(org_id, document_id)
+
+
+def _end_from_outside(
+    queue: JobQueue, run: LiveRun, end_jobs: Callable[[], int], end_run: Callable[[], Ended | None]
+) -> bool:
+    """Jobs, then the run; neither, where the run's own worker was quicker."""
+    with transaction(run.org_id):
+        try:
+            with session().begin_nested():
+                end_jobs()
+                ended = end_run()
+                if ended is None:
+                    raise _Lost
+        except _Lost:
+            return False
+        _release_next(queue, ended)
+        return True
+
+
+def _fail(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobError) -> None:
+    _release_next(queue, runs.fail(lease.run_id, failure_type, error.code, scrubbed(error.message)))
+
+
+def _release_next(queue: JobQueue, ended: Ended | None) -> None:
+    """The next run of the document takes the place in line that its age gives it."""
+    if ended is not None and ended.next_run_id is not None:
+        queue.unhold(ended.next_run_id, since=ended.next_created_at)
+
+
+def _record(lease: Lease, kind: EventKind, step: str | None, details: Mapping[str, Any]) -> None:
+    ids = (lease.org_id, lease.document_id, lease.run_id)
+    events.record(*ids, kind, job_id=lease.job_id, step=step, details=details)
