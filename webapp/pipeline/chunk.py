@@ -1,0 +1,121 @@
+"""Markdown -> passages: cut where a reader would pause, with the pages and headings they stand under.
+
+The same text of the same document always makes the same ids: a retry writes the same rows, and
+a reprocess keeps the ids of what did not change.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from uuid import UUID, uuid5
+
+from semantic_text_splitter import MarkdownSplitter
+
+from webapp.pipeline.artifacts import artifact_path, digest
+from webapp.pipeline.extract import load_extraction
+from webapp.pipeline.markdown import find_headings, unmark
+from webapp.pipeline.stages import CHUNK
+from webapp.pipeline.steps import StageContext, Stored
+from webapp.providers.errors import BadInput, FailureCode
+from webapp.providers.ports import Extraction
+
+CHUNK_CHARACTERS = (600, 1000)
+# The splitter's time grows with the square of a text that offers no place to cut, so it never
+# sees more than this at once.
+PIECE_CHARACTERS = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class StagedChunk:
+    """A passage that is not published yet."""
+
+    id: UUID
+    ordinal: int
+    text: str
+    sha256: str
+    heading: str | None
+    page_from: int | None
+    page_to: int | None
+
+
+def chunk(context: StageContext) -> None:
+    """The step: cut the extracted text, and stage the passages as a blob."""
+    context.step(CHUNK, lambda: _compute(context), lambda result: _stored(*result))
+
+
+def load_chunks(context: StageContext) -> list[StagedChunk]:
+    """Read the passages that the step staged."""
+    rows = json.loads(context.providers.blobs.read_bytes(context.artifact("chunks")))
+    return [StagedChunk(**(row | {"id": UUID(row["id"])})) for row in rows]
+
+
+def make_chunks(document_id: UUID, extraction: Extraction) -> list[StagedChunk]:
+    """Cut a document's text into passages."""
+    unmarked = unmark(extraction.markdown, extraction.page_count)
+    headings = find_headings(unmarked.text)
+    seen: Counter[str] = Counter()
+    chunks: list[StagedChunk] = []
+    for offset, text in _cut(unmarked.text):
+        sha256 = digest(text.encode())
+        chunks.append(
+            StagedChunk(
+                id=uuid5(document_id, f"{sha256}:{seen[sha256]}"),
+                ordinal=len(chunks),
+                text=text,
+                sha256=sha256,
+                heading=headings.at(offset),
+                page_from=unmarked.page_at(offset),
+                page_to=unmarked.page_at(offset + len(text) - 1),
+            )
+        )
+        seen[sha256] += 1
+    return chunks
+
+
+def _compute(context: StageContext) -> tuple[str, int]:
+    chunks = make_chunks(context.document_id, load_extraction(context))
+    if not chunks:
+        raise BadInput("the document holds no text", code=FailureCode.NO_TEXT)
+    data = _to_json(chunks)
+    path = artifact_path(context, "chunks", data, "json")
+    context.providers.blobs.put_bytes(path, data)
+    return path, len(chunks)
+
+
+def _stored(path: str, count: int) -> Stored:
+    return Stored(artifacts={"chunks": path}, details={"chunks": count})
+
+
+def _to_json(chunks: Sequence[StagedChunk]) -> bytes:
+    rows = [asdict(each) | {"id": str(each.id)} for each in chunks]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _cut(text: str) -> Iterator[tuple[int, str]]:
+    splitter = MarkdownSplitter(CHUNK_CHARACTERS)
+    for start, piece in _pieces(text):
+        for offset, found in splitter.chunk_indices(piece):
+            if found.strip():
+                yield start + offset, found
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """Cut a long text before a heading, at a blank line, at a line's end, or where nothing else is left."""
+    start = 0
+    while start < len(text):
+        end = _piece_end(text, start)
+        yield start, text[start:end]
+        start = end
+
+
+def _piece_end(text: str, start: int) -> int:
+    limit = start + PIECE_CHARACTERS
+    if limit >= len(text):
+        return len(text)
+    for mark in ("\n# ", "\n## ", "\n### ", "\n\n", "\n", " "):
+        # In the second half only, so that pieces don't become many and small.
+        found = text.rfind(mark, start + PIECE_CHARACTERS // 2, limit)
+        if found >= 0:
+            return found + 1
+    return limit

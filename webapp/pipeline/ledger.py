@@ -1,0 +1,23 @@
+"""The ledger: what was paid for, and what a cache saved. Written in the transaction of the result."""
+
+from webapp.db import session
+from webapp.documents.model import ProviderCall
+from webapp.pipeline.steps import StageContext
+
+
+def record_call(
+    context: StageContext, provider: str, operation: str, *, units: int, seconds: float, reused: bool = False
+) -> None:
+    """Add one line: `units` are pages or texts, whatever the provider counts."""
+    session().add(
+        ProviderCall(
+            org_id=context.org_id,
+            run_id=context.run_id,
+            provider=provider,
+            operation=operation,
+            units=units,
+            seconds=round(seconds, 4),
+            outcome="ok",
+            reused=reused,
+        )
+    )

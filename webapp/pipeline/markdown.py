@@ -1,0 +1,127 @@
+"""Reading the Markdown that extraction makes: its page marks, its headings, its pages."""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+
+_PAGE_MARK = re.compile(r"^<!-- page (\d{1,6}) -->[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_RULE_ROW = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
+_LINE_START = re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+|>[ \t]?|\|)", re.MULTILINE)
+_BETWEEN_CELLS = re.compile(r"[ \t]*\|[ \t]*")
+
+HEADING_LEVELS_SHOWN = 3
+HEADING_CHARACTERS_MAX = 300
+HEADING_BETWEEN = " / "
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownPage:
+    """One page's Markdown; the number is None where the format has no pages."""
+
+    number: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """The text without its page marks, and where each page begins in it."""
+
+    text: str
+    starts: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+    def page_at(self, offset: int) -> int | None:
+        """The page on which a character stands."""
+        if not self.starts:
+            return None
+        return self.numbers[max(0, bisect_right(self.starts, offset) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Headings:
+    """Where each heading stands, and the path of titles that leads to it."""
+
+    starts: tuple[int, ...]
+    paths: tuple[str, ...]
+
+    def at(self, offset: int) -> str | None:
+        """The heading under which a character stands."""
+        position = bisect_right(self.starts, offset) - 1
+        return self.paths[position] if position >= 0 else None
+
+
+def split_pages(markdown: str, page_count: int | None) -> list[MarkdownPage]:
+    """Cut at the page marks. Without a page count there are none: the author wrote what looks like one."""
+    if page_count is None:
+        return [MarkdownPage(None, markdown.strip("\n"))]
+    pages: list[MarkdownPage] = []
+    number, start = 1, 0
+    for mark in _PAGE_MARK.finditer(markdown):
+        following = int(mark[1])
+        # A mark that goes backwards or past the end is text that only looks like one.
+        if not number <= following <= page_count or (following == number and pages):
+            continue
+        _add_page(pages, number, markdown[start : mark.start()])
+        number, start = following, mark.end()
+    _add_page(pages, number, markdown[start:])
+    return pages
+
+
+def _add_page(pages: list[MarkdownPage], number: int, text: str) -> None:
+    """An empty page is left out."""
+    if text := text.strip("\n"):
+        pages.append(MarkdownPage(number, text))
+
+
+def unmark(markdown: str, page_count: int | None) -> Unmarked:
+    """Take the page marks out of the text and remember where they stood."""
+    pages = split_pages(markdown, page_count)
+    starts, offset = [], 0
+    for page in pages:
+        starts.append(offset)
+        offset += len(page.text) + 2
+    numbers = tuple(page.number for page in pages if page.number is not None)
+    return Unmarked("\n\n".join(page.text for page in pages), tuple(starts) if numbers else (), numbers)
+
+
+def find_headings(text: str) -> Headings:
+    """Find the headings outside of code, each with the path of those above it."""
+    starts, paths = [], []
+    above: list[tuple[int, str]] = []
+    offset, fence = 0, ""
+    for line in text.split("\n"):
+        fence = _fence_after(fence, line)
+        if not fence and line.startswith("#") and (found := _HEADING.match(line)):
+            level = len(found[1])
+            above = [*((upper, title) for upper, title in above if upper < level), (level, plain(found[2]))]
+            starts.append(offset)
+            paths.append(_path([title for _, title in above]))
+        offset += len(line) + 1
+    return Headings(tuple(starts), tuple(paths))
+
+
+def _fence_after(fence: str, line: str) -> str:
+    """The mark of the code block that is open after this line, or nothing."""
+    found = _FENCE.match(line)
+    if not found:
+        return fence
+    if not fence:
+        return found[1]
+    closes = found[1].startswith(fence) and not line[found.end() :].strip()
+    return "" if closes else fence
+
+
+def _path(titles: list[str]) -> str:
+    return HEADING_BETWEEN.join(title for title in titles[-HEADING_LEVELS_SHOWN:] if title)[:HEADING_CHARACTERS_MAX]
+
+
+def plain(markdown: str) -> str:
+    """The words of a short piece of Markdown on one line, without its signs."""
+    text = _RULE_ROW.sub("", _LINK.sub(r"\1", markdown))
+    text = _BETWEEN_CELLS.sub(" ", _LINE_START.sub("", text))
+    return " ".join(_ESCAPE.sub(r"\1", _EMPHASIS.sub("", text)).split())
