@@ -7,6 +7,7 @@ deadline that two of them fight over says nothing.
 
 import os
 
+import hypothesis
 import pytest
 
 from tests.chromium import find_chromium
@@ -15,6 +16,10 @@ from tests.chromium import find_chromium
 os.environ["FLASK_SKIP_DOTENV"] = "1"
 for name in ("DATABASE_URL", "DATABASE_OWNER_URL", "DATA_DIR", "EXECUTION", "HOST", "PORT", "SECRET_KEY"):
     os.environ.pop(name, None)
+
+# How long one example takes says more about the machine than about the code; pytest-timeout watches the whole.
+hypothesis.settings.register_profile("docmill", deadline=None)
+hypothesis.settings.load_profile("docmill")
 
 HEAVY = ("slow", "journey", "browser")
 NO_BROWSER = "no Chromium: install chromium, or set CHROMIUM to its path"
