@@ -430,13 +430,8 @@ def _jobs() -> None:
         sqlite_where=sa.text("status = 'PROCESSING'"),
     )
     op.create_index("ix_jobs_org_id_document_id", "document_processing_jobs", ["org_id", "document_id"], unique=False)
-    op.create_index("ix_jobs_org_id_run_id", "document_processing_jobs", ["org_id", "run_id"], unique=False)
-    op.create_index(
-        "ix_jobs_org_id_status_created_at_id",
-        "document_processing_jobs",
-        ["org_id", "status", "created_at", "id"],
-        unique=False,
-    )
+    op.create_index("ix_jobs_org_id_status_id", "document_processing_jobs", ["org_id", "status", "id"], unique=False)
+    op.create_index("ix_jobs_run_id_org_id", "document_processing_jobs", ["run_id", "org_id"], unique=False)
     op.create_index(
         "uq_jobs_live_run_stage",
         "document_processing_jobs",

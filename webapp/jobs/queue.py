@@ -19,6 +19,10 @@ class LeaseLost(Exception):
     """The job is no longer this worker's: it was reset, ended or given to another. Drop it."""
 
 
+class AlreadyQueued(Exception):
+    """The run has a live job of this stage already, or the job's id is taken. The transaction cannot go on."""
+
+
 @dataclass(frozen=True)
 class NewJob:
     """A job to enqueue. A held one waits until `unhold` says that its run may start."""
@@ -74,6 +78,7 @@ class Job:
     stage: str
     status: JobStatus
     priority: int
+    payload: Mapping[str, Any]
     checkpoint: Mapping[str, Any]
     attempts: int
     max_attempts: int
@@ -103,7 +108,7 @@ class JobQueue(Protocol):
     """Durable jobs, each held by at most one worker at a time."""
 
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
-        """Add jobs. A second live job of the same run and stage is refused."""
+        """Add jobs. A second live job of the same run and stage is refused: AlreadyQueued."""
 
     def claim(self, worker: str, limit: int = 1) -> list[Lease]:
         """Take up to `limit` due jobs, the oldest of the most urgent priority first."""
@@ -156,6 +161,9 @@ class JobQueue(Protocol):
 
     def of_run(self, run_id: UUID) -> list[Job]:
         """The jobs of a run, oldest first."""
+
+    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, Job]:
+        """The newest job of each run that has any: where the run stands, for a whole page at once."""
 
     def counts(self, org_id: UUID | None = None) -> dict[JobStatus, int]:
         """How many jobs stand in each state, of one org or of all."""

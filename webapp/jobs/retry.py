@@ -1,0 +1,32 @@
+"""When a failed job is tried again: pure arithmetic, with chance and time as parameters."""
+
+from dataclasses import dataclass
+
+# Nobody's Retry-After may park a document for longer than a day.
+RETRY_AFTER_SECONDS_MAX = 86_400.0
+_DOUBLINGS_MAX = 32
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """Waits that double with each attempt, up to a limit, and spread so that jobs don't return all at once."""
+
+    base_seconds: float
+    max_seconds: float
+    jitter: float = 0.25
+
+    def delay_seconds(self, attempts: int, chance: float, retry_after_seconds: float | None = None) -> float:
+        """How long to wait after a failure, with so many attempts counted before it.
+
+        `chance` is from 0 to 1. Jitter only ever adds: a provider that asked for 30 s gets them.
+        """
+        asked = min(max(retry_after_seconds or 0.0, 0.0), RETRY_AFTER_SECONDS_MAX)
+        return max(self._backoff_seconds(attempts), asked) * (1 + self.jitter * chance)
+
+    def _backoff_seconds(self, attempts: int) -> float:
+        return min(self.max_seconds, self.base_seconds * 2.0 ** min(attempts, _DOUBLINGS_MAX))
+
+
+def is_last(attempts: int, max_attempts: int) -> bool:
+    """Whether a failure now, with so many attempts counted before it, is the job's last."""
+    return attempts + 1 >= max_attempts

@@ -1,0 +1,224 @@
+"""The letterbox in the application's own database: PostgreSQL or SQLite, from one set of statements.
+
+Each method joins the transaction that its caller has open, or else has one of its own.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.expression import Executable
+
+from webapp.clock import new_id
+from webapp.db import Scope, reading, transaction
+from webapp.jobs import error_log, statements
+from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
+from webapp.jobs.retry import RetryPolicy
+from webapp.jobs.states import JobStatus
+
+AnyRow = Row[*tuple[Any, ...]]
+
+_NEWEST = UUID(int=2**128 - 1)
+
+
+class SqlJobQueue:
+    """Durable jobs as rows. See `JobQueue` for what each method promises."""
+
+    def __init__(self, retry: RetryPolicy, chance: Callable[[], float] = random.random) -> None:
+        self._retry = retry
+        self._chance = chance
+
+    # Coming and going
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> None:
+        if not jobs:
+            return
+        with _scoped(transaction) as (connection, _), _refusing_duplicates():
+            connection.execute(statements.ENQUEUE, [_row(job) for job in jobs])
+
+    def claim(self, worker: str, limit: int = 1) -> list[Lease]:
+        if limit < 1:
+            return []
+        with _scoped(transaction) as (connection, _):
+            values = {"worker": worker, "lease": new_id(), "limit": limit}
+            rows = connection.execute(statements.CLAIM, values).all()
+        # The database returns them in any order; the line's own is what callers work in.
+        return [_lease(row) for row in sorted(rows, key=_place_in_line)]
+
+    def heartbeat(self, leases: Sequence[Lease]) -> set[UUID]:
+        if not leases:
+            return set()
+        with _scoped(transaction) as (connection, _):
+            beaten = set(connection.execute(statements.BEAT, _these(leases)).scalars())
+            passed_by = [lease for lease in leases if lease.job_id not in beaten]
+            # Locked by its own store, or lost: a look without a lock tells them apart.
+            still = connection.execute(statements.STILL_MINE, _these(passed_by)).scalars() if passed_by else ()
+            return beaten.union(still)
+
+    # What a worker does with its own job
+
+    def fence(self, lease: Lease) -> None:
+        with _scoped(transaction) as (connection, _):
+            if connection.execute(statements.FENCE, _this(lease)).first() is None:
+                raise _lost(lease)
+
+    def checkpoint(self, lease: Lease, checkpoint: Mapping[str, Any]) -> None:
+        self._change(statements.CHECKPOINT, lease, to_checkpoint=checkpoint)
+
+    def complete(self, lease: Lease) -> None:
+        self._change(statements.COMPLETE, lease)
+
+    def fail(
+        self, lease: Lease, error: JobError, *, permanent: bool = False, retry_after_seconds: float | None = None
+    ) -> JobStatus:
+        delay = self._retry.delay_seconds(lease.attempts, self._chance(), retry_after_seconds)
+        values = {"permanent": permanent, "delay": delay, "error": error_log.entry(error)}
+        with _scoped(transaction) as (connection, _):
+            status = connection.execute(statements.FAIL, {**_this(lease), **values}).scalar_one_or_none()
+            if status is None:
+                raise _lost(lease)
+        return JobStatus(status)
+
+    def snooze(self, lease: Lease, delay_seconds: float, checkpoint: Mapping[str, Any] | None = None) -> None:
+        self._change(statements.SNOOZE, lease, delay=delay_seconds, to_checkpoint=checkpoint)
+
+    def hold(self, lease: Lease) -> None:
+        self._change(statements.HOLD, lease)
+
+    def release(self, leases: Sequence[Lease]) -> set[UUID]:
+        if not leases:
+            return set()
+        with _scoped(transaction) as (connection, _):
+            return set(connection.execute(statements.RELEASE, _these(leases)).scalars())
+
+    # What is done to jobs from outside
+
+    def unhold(self, run_id: UUID, since: datetime | None = None) -> int:
+        return self._change_run(statements.UNHOLD, run_id, since=since)
+
+    def reset_stale(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
+        values = {"silent": silent_seconds, "error": error_log.entry(error), "limit": limit}
+        with _scoped(transaction) as (connection, _):
+            return [_reset(row) for row in connection.execute(statements.RESET_STALE, values)]
+
+    def fail_run(self, run_id: UUID, error: JobError) -> int:
+        return self._change_run(statements.FAIL_RUN, run_id, error=error_log.entry(error))
+
+    def cancel_run(self, run_id: UUID) -> int:
+        return self._change_run(statements.CANCEL_RUN, run_id)
+
+    # Looking
+
+    def get(self, job_id: UUID) -> Job | None:
+        with _scoped(reading) as (connection, org):
+            row = connection.execute(statements.GET, {"job": job_id, "org": org}).first()
+        return None if row is None else _job(row)
+
+    def find(
+        self, org_id: UUID, status: JobStatus | None = None, *, before: UUID | None = None, limit: int = 50
+    ) -> list[Job]:
+        values = {"org": org_id, "before": before or _NEWEST, "limit": limit}
+        with _scoped(reading) as (connection, _):
+            return [_job(row) for row in connection.execute(statements.PAGES[status], values)]
+
+    def of_run(self, run_id: UUID) -> list[Job]:
+        return self._of_runs([run_id])
+
+    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, Job]:
+        # From the oldest to the newest: of each run the last one stays.
+        return {job.run_id: job for job in self._of_runs(run_ids)} if run_ids else {}
+
+    def counts(self, org_id: UUID | None = None) -> dict[JobStatus, int]:
+        with _scoped(reading) as (connection, org):
+            values = {"org": org_id or org}
+            statement = statements.COUNTS_OF_ORG if values["org"] else statements.COUNTS
+            found = {row.status: row.number for row in connection.execute(statement, values)}
+        return {status: found.get(status, 0) for status in JobStatus}
+
+    def _change(self, statement: Executable, lease: Lease, **values: Any) -> None:
+        with _scoped(transaction) as (connection, _):
+            if connection.execute(statement, {**_this(lease), **values}).rowcount != 1:
+                raise _lost(lease)
+
+    def _change_run(self, statement: Executable, run_id: UUID, **values: Any) -> int:
+        with _scoped(transaction) as (connection, org):
+            return len(connection.execute(statement, {"run": run_id, "org": org, **values}).all())
+
+    def _of_runs(self, run_ids: Sequence[UUID]) -> list[Job]:
+        with _scoped(reading) as (connection, org):
+            return [_job(row) for row in connection.execute(statements.OF_RUNS, {"runs": run_ids, "org": org})]
+
+
+@contextmanager
+def _scoped(opener: Callable[..., AbstractContextManager[Session]]) -> Iterator[tuple[Connection, UUID | None]]:
+    """The caller's transaction and its org; where none is open, one of our own that sees every org."""
+    with opener(everywhere=True) as opened:
+        scope: Scope = opened.info["scope"]
+        yield opened.connection(), scope.org_id
+
+
+@contextmanager
+def _refusing_duplicates() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        if _is_duplicate(error.orig):
+            raise AlreadyQueued("the run has a live job of this stage already") from error
+        raise
+
+
+def _is_duplicate(error: BaseException | None) -> bool:
+    code = getattr(error, "sqlstate", None) or getattr(error, "sqlite_errorname", None)
+    return code in {"23505", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"}
+
+
+def _lost(lease: Lease) -> LeaseLost:
+    return LeaseLost(f"job {lease.job_id} is no longer held under lease {lease.lease_id}")
+
+
+def _this(lease: Lease) -> dict[str, UUID]:
+    return {"job": lease.job_id, "lease": lease.lease_id}
+
+
+def _these(leases: Sequence[Lease]) -> dict[str, Any]:
+    pairs = [(lease.job_id, lease.lease_id) for lease in leases]
+    return {"pairs": pairs, "job_ids": [job_id for job_id, _ in pairs]}
+
+
+def _row(job: NewJob) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "org_id": job.org_id,
+        "document_id": job.document_id,
+        "run_id": job.run_id,
+        "stage": job.stage,
+        "priority": job.priority,
+        "payload": job.payload,
+        "checkpoint": job.checkpoint,
+        "max_attempts": job.max_attempts,
+        "held": job.held,
+        "delay": job.delay_seconds,
+    }
+
+
+def _place_in_line(row: AnyRow) -> tuple[int, datetime, UUID]:
+    return row.priority, row.available_at, row.id
+
+
+def _lease(row: AnyRow) -> Lease:
+    return Lease(*row[:-1])
+
+
+def _job(row: AnyRow) -> Job:
+    return Job(**{**row._mapping, "status": JobStatus(row.status)})  # noqa: SLF001 - its public name for "as a mapping"
+
+
+def _reset(row: AnyRow) -> Reset:
+    worker = row.error_log[-1]["worker"]
+    return Reset(row.id, row.org_id, row.document_id, row.run_id, JobStatus(row.status), row.attempts, worker)

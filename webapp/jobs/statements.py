@@ -1,0 +1,266 @@
+"""The statements of the SQL queue: written once, for both databases, compiled once, values as parameters.
+
+A statement that locks several rows does so through a CTE in a fixed order, or skips what others
+have locked, so that two of them never wait for each other in a circle. On SQLite the locking
+clauses vanish: there a write transaction is alone from its first moment.
+
+The CTEs are MATERIALIZED because a planner may otherwise run the inner query again for each row
+of the outer one, and then a LIMIT of 1 takes many.
+"""
+
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import (
+    Boolean,
+    Float,
+    Integer,
+    Table,
+    Text,
+    TextClause,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    func,
+    insert,
+    null,
+    or_,
+    select,
+    text,
+    tuple_,
+    union_all,
+    update,
+)
+from sqlalchemy.sql.dml import ReturningUpdate
+from sqlalchemy.sql.elements import BindParameter, ColumnElement
+from sqlalchemy.sql.expression import CTE, Select
+
+from webapp.clock import after, now
+from webapp.db import Json, UtcDateTime
+from webapp.jobs import model
+from webapp.jobs.error_log import appended
+from webapp.jobs.states import JobStatus
+
+jobs = cast(Table, model.Job.__table__)
+_DUE, _LEASED, _LIVE = text(model.DUE), text(model.LEASED), text(model.LIVE)
+_HELD = text("status = 'PENDING' AND available_at IS NULL")
+
+# Parameters. Those that are new values of a column are called `to_…`, as a column's own name is taken.
+_job: BindParameter[UUID] = bindparam("job", type_=Uuid())
+_run: BindParameter[UUID] = bindparam("run", type_=Uuid())
+_org: BindParameter[UUID | None] = bindparam("org", type_=Uuid())
+_before: BindParameter[UUID] = bindparam("before", type_=Uuid())
+_delay: BindParameter[float] = bindparam("delay", type_=Float())
+_silent: BindParameter[float] = bindparam("silent", type_=Float())
+_permanent: BindParameter[bool] = bindparam("permanent", type_=Boolean())
+_error: BindParameter[Any] = bindparam("error", type_=Json)
+_to_checkpoint: BindParameter[Any] = bindparam("to_checkpoint", type_=Json)
+_since: BindParameter[datetime | None] = bindparam("since", type_=UtcDateTime())
+# Part of the text rather than a parameter: a plan made for "some limit" expects a tenth of the table.
+_limit: BindParameter[int] = bindparam("limit", type_=Integer(), literal_execute=True)
+_job_ids: BindParameter[Any] = bindparam("job_ids", expanding=True)
+_pairs: BindParameter[Any] = bindparam("pairs", expanding=True)
+
+_mine = and_(jobs.c.id == _job, jobs.c.lease_id == bindparam("lease", type_=Uuid()), _LEASED)
+# Job and lease belong together; the ids alone are what finds the rows by their index.
+_mine_of_many = and_(jobs.c.id.in_(_job_ids), tuple_(jobs.c.id, jobs.c.lease_id).in_(_pairs), _LEASED)
+# SQLite has no row-level security: an org's transaction must not see another org's jobs there, either.
+_in_scope = or_(_org.is_(None), jobs.c.org_id == _org)
+
+# A lease ends with its state; the database refuses a row that keeps half of it.
+_UNLOCKED = {"lease_id": None, "locked_by": None}
+_ENDED = {**_UNLOCKED, "completed_at": now()}
+_WAITING = {**_UNLOCKED, "status": JobStatus.PENDING, "heartbeat_at": None}
+
+
+def _first(candidates: Select[tuple[UUID]], *, skip_locked: bool = False) -> Select[Any]:
+    """The ids of these rows, locked; either waiting for others, in order, or passing by what they hold."""
+    locked: CTE = candidates.with_for_update(skip_locked=skip_locked).cte("chosen").prefix_with("MATERIALIZED")
+    return select(locked.c.id)
+
+
+def _all(*conditions: ColumnElement[bool] | TextClause) -> Select[Any]:
+    return _first(select(jobs.c.id).where(*conditions).order_by(jobs.c.id))
+
+
+_next_attempt = jobs.c.attempts + 1
+_is_last = _next_attempt >= jobs.c.max_attempts
+
+
+def _attempt_failed(ends: ColumnElement[bool], due_at: ColumnElement[Any]) -> dict[str, Any]:
+    """One attempt more; PENDING until `due_at`, or FAILED where that ends the job."""
+    return {
+        **_WAITING,
+        "status": case((ends, JobStatus.FAILED), else_=JobStatus.PENDING),
+        "completed_at": case((ends, now()), else_=null()),
+        "available_at": case((ends, jobs.c.available_at), else_=due_at),
+        "attempts": _next_attempt,
+        "error_log": appended(jobs.c.error_log, _error, _next_attempt, jobs.c.locked_by),
+    }
+
+
+# Coming and going -------------------------------------------------------------------------------
+
+ENQUEUE = (
+    insert(jobs)
+    .values(available_at=case((bindparam("held", type_=Boolean()), null()), else_=after(_delay)))
+    .returning(jobs.c.id)
+)
+
+# `available_at` stays as it was: a job that is released goes back to its place in the line.
+CLAIM = (
+    update(jobs)
+    .where(
+        jobs.c.id.in_(
+            _first(
+                select(jobs.c.id)
+                .where(_DUE, jobs.c.available_at <= now())
+                .order_by(jobs.c.priority, jobs.c.available_at, jobs.c.id)
+                .limit(_limit),
+                skip_locked=True,
+            )
+        )
+    )
+    .values(
+        status=JobStatus.PROCESSING,
+        started_at=now(),
+        heartbeat_at=now(),
+        locked_by=bindparam("worker", type_=Text()),
+        lease_id=bindparam("lease", type_=Uuid()),
+    )
+    .returning(
+        jobs.c.id,
+        jobs.c.lease_id,
+        jobs.c.org_id,
+        jobs.c.document_id,
+        jobs.c.run_id,
+        jobs.c.stage,
+        jobs.c.payload,
+        jobs.c.checkpoint,
+        jobs.c.attempts,
+        jobs.c.max_attempts,
+        jobs.c.priority,
+        jobs.c.available_at,
+    )
+)
+
+# Rows that others hold locked are passed by: waiting for one would keep the beat from all the rest.
+BEAT = (
+    update(jobs)
+    .where(jobs.c.id.in_(_first(select(jobs.c.id).where(_mine_of_many), skip_locked=True)))
+    .values(heartbeat_at=now())
+    .returning(jobs.c.id)
+)
+STILL_MINE = select(jobs.c.id).where(_mine_of_many)
+
+# What a worker does with its own job ------------------------------------------------------------
+
+FENCE = select(jobs.c.id).where(_mine).with_for_update()
+CHECKPOINT = update(jobs).where(_mine).values(checkpoint=_to_checkpoint)
+COMPLETE = update(jobs).where(_mine).values(status=JobStatus.COMPLETED, **_ENDED)
+FAIL = update(jobs).where(_mine).values(_attempt_failed(or_(_permanent, _is_last), after(_delay)))
+FAIL = FAIL.returning(jobs.c.status)
+SNOOZE = (
+    update(jobs)
+    .where(_mine)
+    .values(available_at=after(_delay), checkpoint=func.coalesce(_to_checkpoint, jobs.c.checkpoint), **_WAITING)
+)
+HOLD = update(jobs).where(_mine).values(available_at=None, **_WAITING)
+RELEASE = update(jobs).where(jobs.c.id.in_(_all(_mine_of_many))).values(_WAITING).returning(jobs.c.id)
+
+# What is done to jobs from outside --------------------------------------------------------------
+
+RESET_STALE = (
+    update(jobs)
+    .where(
+        jobs.c.id.in_(
+            _first(
+                select(jobs.c.id)
+                .where(_LEASED, func.coalesce(jobs.c.heartbeat_at, jobs.c.started_at) < after(-_silent))
+                .order_by(jobs.c.heartbeat_at, jobs.c.id)
+                .limit(_limit),
+                skip_locked=True,
+            )
+        )
+    )
+    .values(_attempt_failed(_is_last, now()))
+    .returning(
+        jobs.c.id,
+        jobs.c.org_id,
+        jobs.c.document_id,
+        jobs.c.run_id,
+        jobs.c.status,
+        jobs.c.attempts,
+        # The row no longer knows who held it, but its newest error does.
+        jobs.c.error_log,
+    )
+)
+
+
+def _of_run(state: TextClause) -> ReturningUpdate[UUID]:
+    """The driver of SQLite counts no rows of an UPDATE that begins with a CTE, so this returns them."""
+    chosen = _all(jobs.c.run_id == _run, _in_scope, state)
+    return update(jobs).where(jobs.c.id.in_(chosen)).returning(jobs.c.id)
+
+
+_was_tried = jobs.c.attempts + case((_LEASED, 1), else_=0)
+UNHOLD = _of_run(_HELD).values(available_at=func.coalesce(_since, now()))
+CANCEL_RUN = _of_run(_LIVE).values(status=JobStatus.CANCELLED, **_ENDED)
+FAIL_RUN = _of_run(_LIVE).values(
+    status=JobStatus.FAILED,
+    attempts=_was_tried,
+    error_log=appended(jobs.c.error_log, _error, _was_tried, jobs.c.locked_by),
+    **_ENDED,
+)
+
+# Looking ----------------------------------------------------------------------------------------
+
+_job_columns = (
+    jobs.c.id,
+    jobs.c.org_id,
+    jobs.c.document_id,
+    jobs.c.run_id,
+    jobs.c.stage,
+    jobs.c.status,
+    jobs.c.priority,
+    jobs.c.payload,
+    jobs.c.checkpoint,
+    jobs.c.attempts,
+    jobs.c.max_attempts,
+    jobs.c.available_at,
+    jobs.c.created_at,
+    jobs.c.started_at,
+    jobs.c.heartbeat_at,
+    jobs.c.completed_at,
+    jobs.c.locked_by,
+    jobs.c.error_log,
+)
+GET = select(*_job_columns).where(jobs.c.id == _job, _in_scope)
+OF_RUNS = (
+    select(*_job_columns).where(jobs.c.run_id.in_(bindparam("runs", expanding=True)), _in_scope).order_by(jobs.c.id)
+)
+
+
+def _page(*statuses: JobStatus) -> Select[Any]:
+    """A page of an org's jobs in these states, newest first.
+
+    Each state's newest come from the index; together they make the page, without sorting all there are.
+    """
+    newest = (
+        select(jobs.c.id)
+        .where(jobs.c.org_id == _org, jobs.c.status == status, jobs.c.id < _before)
+        .order_by(jobs.c.id.desc())
+        .limit(_limit)
+        .subquery()
+        for status in statuses
+    )
+    ids = union_all(*(select(part.c.id) for part in newest)).subquery()
+    return select(*_job_columns).where(jobs.c.id.in_(select(ids.c.id))).order_by(jobs.c.id.desc()).limit(_limit)
+
+
+PAGES: dict[JobStatus | None, Select[Any]] = {None: _page(*JobStatus), **{one: _page(one) for one in JobStatus}}
+
+COUNTS = select(jobs.c.status, func.count().label("number")).group_by(jobs.c.status)
+COUNTS_OF_ORG = COUNTS.where(jobs.c.org_id == _org)
