@@ -1,6 +1,7 @@
 """Passwords: argon2id with the library's current parameters, and the same work for everybody."""
 
 import threading
+import unicodedata
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -21,7 +22,7 @@ _NOBODY = _hasher.hash("nobody signs in with this", salt=b"\0" * 16)
 def hash_password(password: str) -> str:
     """What is stored."""
     with _turn:
-        return _hasher.hash(password)
+        return _hasher.hash(_bytes(password))
 
 
 def verify(stored: str | None, password: str) -> bool:
@@ -30,7 +31,7 @@ def verify(stored: str | None, password: str) -> bool:
         return False
     try:
         with _turn:
-            _hasher.verify(stored or _NOBODY, password)
+            _hasher.verify(stored or _NOBODY, _bytes(password))
     except (VerificationError, InvalidHashError):
         return False
     return stored is not None
@@ -44,3 +45,8 @@ def needs_rehash(stored: str) -> bool:
 def is_acceptable(password: str) -> bool:
     """Long enough to withstand guessing; what it is made of is its owner's affair."""
     return LENGTH_MIN <= len(password) <= LENGTH_MAX
+
+
+def _bytes(password: str) -> bytes:
+    """Keyboards spell the same letter in different ways; a terminal may bring what is no letter at all."""
+    return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")

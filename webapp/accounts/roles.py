@@ -32,6 +32,11 @@ class Principal:
     token_id: UUID | None = None
 
     @property
+    def email(self) -> str | None:
+        """A person's address; programs have none."""
+        return self.name if self.is_person else None
+
+    @property
     def is_person(self) -> bool:
         """Programs have no password, no session and no account page."""
         return self.user_id is not None

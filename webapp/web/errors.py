@@ -1,0 +1,180 @@
+"""Every error in one voice: a page for a person, a message for HTMX, RFC 9457 for a program.
+
+A view raises `Problem` (or anything of Werkzeug's) and this module finds the words. What nobody
+foresaw is logged under a reference that the answer shows; the answer itself tells nothing else.
+"""
+
+import logging
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask, Response, current_app, g, jsonify, make_response, redirect, render_template, request, url_for
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from werkzeug.exceptions import HTTPException, SecurityError
+
+from webapp.providers.errors import ProviderUnavailable
+from webapp.web import fragments
+from webapp.web.safe_paths import own_path
+
+_log = logging.getLogger(__name__)
+_RETRY_AFTER_SECONDS = "5"
+
+# Title and detail by reason, else by status.
+_SENTENCES: Mapping[str | int, tuple[str, str]] = {
+    400: ("That request could not be understood", "Something in it is missing or malformed."),
+    "csrf": ("This page was open for too long", "Nothing was changed. Go back, reload the page and try again."),
+    "host": ("Nothing is served under this address", "Its host is not among the TRUSTED_HOSTS of this installation."),
+    401: ("Please sign in", "You need to be signed in to see this."),
+    "signed_out": ("Please sign in", "Sign in, or send an API token as “Authorization: Bearer …”."),
+    "token": ("This token does not open the door", "It is unknown or was revoked. Create a new one and use that."),
+    403: ("Not allowed", "Your role does not include this."),
+    "cross_site": ("Not allowed", "The request came from another site, so nothing was changed."),
+    "ops_only": ("Only for operations", "This page is for the role “ops”. Ask whoever runs Docmill for access."),
+    "people_only": ("Only for people", "A program cannot do this with its token: sign in with a browser."),
+    404: ("Not found", "There is nothing under this address, or it was deleted."),
+    405: ("Not possible here", "This address does not support that method."),
+    409: ("Not possible right now", "The present state of things does not allow it."),
+    413: ("That is too large", "The request is larger than this installation accepts."),
+    415: ("This kind of content is not accepted", "Send it in another format."),
+    422: ("Something needs to be corrected", "Some of the values that were sent cannot be used."),
+    429: ("Too many attempts", "Wait a little, then try again."),
+    500: ("Something went wrong", "The fault is ours. It was recorded under the reference; please try again."),
+    503: ("Docmill is not available right now", "A part that it needs does not answer. Try again in a moment."),
+}
+
+
+class Problem(HTTPException):
+    """An error with a status, perhaps a finer reason, its own words and more members for programs."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str | None = None,
+        *,
+        title: str | None = None,
+        detail: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        members: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.code = status
+        self.reason = reason
+        self.title = title
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.members = dict(members or {})
+
+
+def init_errors(app: Flask) -> None:
+    """Answer every error from here."""
+    app.register_error_handler(HTTPException, _on_http_error)
+    for kind in (OperationalError, InterfaceError, PoolTimeout, ProviderUnavailable):
+        app.register_error_handler(kind, _on_unavailable)
+    app.register_error_handler(Exception, _on_unexpected)
+
+
+def _on_http_error(error: HTTPException) -> Response:
+    if isinstance(error, SecurityError):
+        return _plain(*_SENTENCES["host"])
+    if error.code is None or error.code < 400:
+        return _as_response(error)
+    problem = error if isinstance(error, Problem) else Problem(error.code)
+    if problem.code == 401:
+        return _ask_to_sign_in(problem)
+    answer = _answer(problem)
+    _copy_headers(error, answer)
+    return answer
+
+
+def _on_unavailable(error: Exception) -> Response:
+    _log.error("503 %s: %s on %s %r", _reference(), type(error).__name__, request.method, request.path, exc_info=error)
+    return _answer(Problem(503, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
+
+
+def _on_unexpected(error: Exception) -> Response:
+    if current_app.testing:
+        raise error
+    # The path is quoted, so that nobody can write a line of their own into the log.
+    _log.error("500 %s on %s %r", _reference(), request.method, request.path, exc_info=error)
+    return _answer(Problem(500))
+
+
+def _answer(problem: Problem) -> Response:
+    status = problem.code or 500
+    if status >= 500:
+        # Who asks may be what could not be found out: an error page must not stumble over it again.
+        g.setdefault("principal", None)
+    shown = _shown(problem, status)
+    if fragments.wants_fragment():
+        answer = fragments.into_messages(make_response(render_template("errors/_message.html", **shown)))
+    elif _is_for_program():
+        answer = _as_json(problem, shown)
+    else:
+        answer = make_response(render_template("errors/page.html", **shown))
+    answer.status_code = status
+    answer.headers.update(problem.headers)
+    return answer
+
+
+def _shown(problem: Problem, status: int) -> dict[str, Any]:
+    title, detail = _SENTENCES.get(problem.reason or status) or _SENTENCES.get(status) or _SENTENCES[400]
+    return {
+        "status": status,
+        "title": problem.title or title,
+        "detail": problem.detail or detail,
+        "reference": _reference() if status >= 500 else None,
+    }
+
+
+def _as_json(problem: Problem, shown: dict[str, Any]) -> Response:
+    body = {"type": "about:blank", **{name: value for name, value in shown.items() if value is not None}}
+    if problem.reason:
+        body["reason"] = problem.reason
+    answer = jsonify({**body, **problem.members})
+    answer.mimetype = "application/problem+json"
+    return answer
+
+
+def _ask_to_sign_in(problem: Problem) -> Response:
+    """A browser goes to the sign-in page and comes back; a program is told what it lacks."""
+    if fragments.wants_fragment():
+        sign_in = url_for("account.sign_in", next=own_path(fragments.current_url()))
+        return fragments.leave_for(_answer(problem), sign_in)
+    if _is_for_program():
+        answer = _answer(problem)
+        failure = ', error="invalid_token"' if problem.reason == "token" else ""
+        answer.headers["WWW-Authenticate"] = f'Bearer realm="docmill"{failure}'
+        return answer
+    came_from = own_path(request.full_path.removesuffix("?")) if request.method == "GET" else None
+    return _as_response(redirect(url_for("account.sign_in", next=came_from), 303))
+
+
+def _is_for_program() -> bool:
+    """Every browser names text/html: whoever takes anything at all is a program that was not told to ask."""
+    accepted = request.accept_mimetypes
+    return fragments.is_for_program() or accepted.quality("text/html") == accepted.quality("application/json")
+
+
+def _reference() -> str:
+    if "reference" not in g:
+        g.reference = secrets.token_hex(6)
+    found: str = g.reference
+    return found
+
+
+def _copy_headers(error: HTTPException, answer: Response) -> None:
+    """Keep what Werkzeug says beside its text: Allow, Retry-After."""
+    for name, value in error.get_headers():
+        if name.lower() not in {"content-type", "content-length"}:
+            answer.headers.setdefault(name, value)
+
+
+def _plain(title: str, detail: str) -> Response:
+    """For requests under a foreign host: no address of ours can be built for a page."""
+    return Response(f"{title}. {detail}\n", 400, mimetype="text/plain")
+
+
+def _as_response(answer: Any) -> Response:
+    return make_response(answer)

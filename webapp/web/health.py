@@ -1,0 +1,100 @@
+"""For monitors: is the process alive, can it serve, and in figures how it does."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from alembic.script import ScriptDirectory
+from flask import Blueprint, Response, current_app, jsonify
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp.db import reading
+from webapp.providers.errors import ProviderError
+from webapp.web import metrics
+from webapp.web.access import ops_only, org_id, public, services
+from webapp.web.errors import Problem
+
+pages = Blueprint("health", __name__)
+
+
+class NotReady(Exception):
+    """A part does not serve; the message says what is wrong, without addresses or secrets."""
+
+
+@pages.get("/healthz")
+@public
+def healthz() -> Response:
+    """Alive: the process answers."""
+    return jsonify(status="ok")
+
+
+@pages.get("/readyz")
+@public
+def readyz() -> Response:
+    """Ready: the database answers, its tables are today's, and files can be stored; else 503."""
+    failed = {name: str(error) for name, error in failures().items()}
+    if failed:
+        raise Problem(503, "not_ready", members={"failed": failed}, headers={"Retry-After": "5"})
+    return jsonify(status="ready", checks=dict.fromkeys(CHECKS, "ok"))
+
+
+@pages.get("/metrics")
+@ops_only
+def prometheus() -> Response:
+    """Prometheus's text format. It asks for an ops token, since a proxy makes everybody come from loopback."""
+    return Response(metrics.text_for(org_id()), content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def failures() -> dict[str, NotReady]:
+    """The parts that do not serve, and why."""
+    found = {}
+    for name, check in CHECKS.items():
+        try:
+            check()
+        except NotReady as error:
+            found[name] = error
+            # Without a database there are no tables to look at, and asking again would only take time.
+            if name == "database":
+                break
+    return found
+
+
+def check_database() -> None:
+    """NotReady unless the database answers."""
+    try:
+        with reading(everywhere=True) as session:
+            session.execute(text("SELECT 1"))
+    except SQLAlchemyError as error:
+        raise NotReady("The database does not answer.") from error
+
+
+def check_schema() -> None:
+    """NotReady unless the tables are those that this version expects."""
+    try:
+        with reading(everywhere=True) as session:
+            current = session.scalar(text("SELECT version_num FROM alembic_version"))
+    except SQLAlchemyError as error:
+        raise NotReady("The tables are missing: run “flask --app wsgi db upgrade”.") from error
+    if current != newest_schema():
+        raise NotReady("The tables are not this version's: run “flask --app wsgi db upgrade”.")
+
+
+def check_blobs() -> None:
+    """NotReady unless files can be stored."""
+    try:
+        services().providers.blobs.check()
+    except (ProviderError, OSError) as error:
+        raise NotReady("Files cannot be stored.") from error
+
+
+CHECKS: dict[str, Callable[[], None]] = {"database": check_database, "schema": check_schema, "blobs": check_blobs}
+
+
+def newest_schema() -> str | None:
+    """The revision of the newest migration, read once."""
+    known: str | None = current_app.extensions.get("docmill_schema")
+    if known is None:
+        folder = Path(current_app.extensions["migrate"].directory)
+        known = ScriptDirectory(str(folder)).get_current_head()
+        current_app.extensions["docmill_schema"] = known
+    return known

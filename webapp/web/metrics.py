@@ -1,0 +1,81 @@
+"""Figures for Prometheus: what this process answered, and how the asking org's work stands."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from flask import Flask, Response, current_app, g, request
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from webapp.clock import monotonic
+from webapp.db import reading
+from webapp.documents import library
+from webapp.web.access import services
+from webapp.web.figures import oldest_due_seconds
+
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
+
+
+def init_metrics(app: Flask) -> None:
+    """Time every request. The registry belongs to the application, not to the module."""
+    registry = CollectorRegistry()
+    durations = Histogram(
+        "docmill_http_request_seconds",
+        "Time to answer a request",
+        ("method", "endpoint", "status"),
+        buckets=_BUCKETS,
+        registry=registry,
+    )
+    app.extensions["docmill_metrics"] = registry
+
+    def observe(response: Response) -> Response:
+        started = g.pop("started", None)
+        if started is not None:
+            # Endpoints and known methods only: what a stranger types must not become a label.
+            endpoint = request.endpoint or "none"
+            method = request.method if request.url_rule else "other"
+            durations.labels(method, endpoint, str(response.status_code)).observe(monotonic() - started)
+        return response
+
+    app.before_request(_start)
+    app.after_request(observe)
+
+
+def text_for(org_id: UUID) -> bytes:
+    """Everything, in the text format: the process's own figures and this org's."""
+    process: CollectorRegistry = current_app.extensions["docmill_metrics"]
+    org = CollectorRegistry()
+    org.register(_OrgFigures(org_id))
+    return generate_latest(process) + generate_latest(org)
+
+
+def _start() -> None:
+    g.started = monotonic()
+
+
+@dataclass(frozen=True)
+class _OrgFigures(Collector):
+    org_id: UUID
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing in advance: registering must not ask the database."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Ask the database, once for each scrape."""
+        with reading(self.org_id):
+            jobs = services().queue.counts(self.org_id)
+            documents = library.counts(self.org_id)
+            wait = oldest_due_seconds(self.org_id)
+        yield _gauge("docmill_jobs", "Jobs by status", {status.lower(): number for status, number in jobs.items()})
+        yield _gauge("docmill_documents", "Documents by status", {s.lower(): number for s, number in documents.items()})
+        yield GaugeMetricFamily("docmill_oldest_due_job_seconds", "Age of the longest waiting job", wait or 0.0)
+
+
+def _gauge(name: str, what: str, values: dict[str, int]) -> Metric:
+    family = GaugeMetricFamily(name, what, labels=("status",))
+    for status, number in values.items():
+        family.add_metric((status,), number)
+    return family

@@ -1,0 +1,257 @@
+"""For the role ops: how the installation does, which jobs failed and why, and trying them again.
+
+Everything is about the asking person's own org, except for the worker processes, which work for all.
+"""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
+
+from webapp.db import reading, transaction
+from webapp.documents import events
+from webapp.documents.states import EventKind
+from webapp.jobs.queue import Job
+from webapp.jobs.states import JobStatus
+from webapp.pipeline import lifecycle
+from webapp.pipeline.lifecycle import Refusal
+from webapp.web import figures, fragments, sentences
+from webapp.web.access import get_job, ops_only, org_id, principal, services
+from webapp.web.errors import Problem
+from webapp.web.sentences import Sentence
+
+pages = Blueprint("ops", __name__, url_prefix="/ops")
+
+PAGE_SIZE = 50
+RETRIED_AT_ONCE_MAX = 500
+_BEATS_MISSED = 4
+_REFUSED = {
+    Refusal.NOT_FAILED: "This job has not failed, so there is nothing to retry.",
+    Refusal.NOT_NEWEST: "The document was processed again since this job failed.",
+}
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """One failed attempt of a job."""
+
+    at: datetime | None
+    attempt: int | None
+    step: str | None
+    code: str | None
+    exception: str | None
+    message: str
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """A job as ops sees it. `run_id` is the run it belongs to, or the new one after a retry."""
+
+    id: UUID
+    document_id: UUID
+    run_id: UUID
+    filename: str
+    stage: str
+    status: str
+    attempts: int
+    max_attempts: int
+    available_at: datetime | None
+    created_at: datetime
+    completed_at: datetime | None
+    failure: Sentence | None
+    errors: tuple[ErrorRow, ...]
+
+
+@dataclass(frozen=True)
+class RetryCounts:
+    """What became of a request to try many jobs again."""
+
+    retried: int
+    refused: int
+    unknown: int
+    more: bool
+
+
+@pages.get("")
+@ops_only
+def overview() -> Response:
+    """The health of the installation."""
+    found = _overview(org_id())
+    return fragments.answer(page="ops/page.html", fragment="ops/page.html", data=lambda: found, **found)
+
+
+@pages.get("/jobs")
+@ops_only
+def jobs() -> Response:
+    """Jobs by status, the failed ones first to be looked at; pages go on from the last id."""
+    org, status = org_id(), _status(request.args.get("status"))
+    before = request.args.get("cursor", type=UUID)
+    with reading(org):
+        found = services().queue.find(org, status, before=before, limit=PAGE_SIZE + 1)
+        rows = _rows(org, found[:PAGE_SIZE])
+        counts = _counts(org)
+    shown = {
+        "jobs": rows,
+        "status": status.value.lower(),
+        "counts": counts,
+        "next_cursor": str(found[PAGE_SIZE - 1].id) if len(found) > PAGE_SIZE else None,
+    }
+    return fragments.answer(page="ops/jobs.html", fragment="ops/jobs.html", data=lambda: shown, **shown)
+
+
+@pages.post("/jobs/<uuid:job_id>/retry")
+@ops_only
+def retry_job(job_id: UUID) -> Response:
+    """A new run that goes on where the job failed."""
+    get_job(job_id)
+    outcome = _retry(job_id)
+    if outcome is Refusal.UNKNOWN:
+        raise Problem(404)
+    if isinstance(outcome, Refusal):
+        raise Problem(409, outcome.value, detail=_REFUSED[outcome])
+    return _answer_retried(job_id, outcome)
+
+
+@pages.post("/jobs/retry")
+@ops_only
+def retry_jobs() -> Response:
+    """Retry the jobs that are named, or all that failed: so many at once, each by itself."""
+    wanted = _wanted_ids()
+    ids = _failed_ids() if wanted is None else wanted
+    done = _retry_all(ids[:RETRIED_AT_ONCE_MAX], more=len(ids) > RETRIED_AT_ONCE_MAX)
+    if fragments.is_for_program():
+        return jsonify(asdict(done))
+    flash(render_template("ops/_retried.txt", done=done).strip(), "success" if done.retried else "info")
+    return make_response(redirect(url_for("ops.jobs"), 303))
+
+
+def _overview(org: UUID) -> dict[str, Any]:
+    settings = services().settings
+    with reading(org) as session:
+        found = {
+            "counts": _counts(org),
+            "oldest_due_seconds": figures.oldest_due_seconds(org),
+            "workers": figures.workers(_BEATS_MISSED * settings.heartbeat_seconds),
+            "calls": figures.calls(org),
+            "database": session.get_bind().dialect.name,
+        }
+    return {
+        **found,
+        "mode": settings.execution.value,
+        "providers": _providers(),
+        "disk_free_bytes": shutil.disk_usage(settings.data_dir).free if settings.data_dir.exists() else None,
+    }
+
+
+def _providers() -> list[dict[str, str | None]]:
+    used = services().providers
+    return [
+        {"role": "blobs", "name": used.blobs.name, "detail": None},
+        {"role": "extraction", "name": used.extractor.name, "detail": used.extractor.version},
+        {"role": "embeddings", "name": used.embedder.name, "detail": used.embedder.model},
+    ]
+
+
+def _counts(org: UUID) -> dict[str, int]:
+    return {status.value.lower(): number for status, number in services().queue.counts(org).items()}
+
+
+def _status(word: str | None) -> JobStatus:
+    try:
+        return JobStatus((word or JobStatus.FAILED).upper())
+    except ValueError as error:
+        raise Problem(422, detail=f"A status is one of: {', '.join(s.lower() for s in JobStatus)}.") from error
+
+
+def _rows(org: UUID, found: Iterable[Job]) -> list[JobRow]:
+    found = list(found)
+    names = figures.filenames(org, {job.document_id for job in found})
+    return [_row(job, names.get(job.document_id, "")) for job in found]
+
+
+def _row(job: Job, filename: str) -> JobRow:
+    errors = tuple(_error_row(entry) for entry in job.error_log)
+    last_code = errors[-1].code if errors else None
+    return JobRow(
+        id=job.id,
+        document_id=job.document_id,
+        run_id=job.run_id,
+        filename=filename,
+        stage=job.stage,
+        status=job.status.lower(),
+        attempts=job.attempts,
+        max_attempts=job.max_attempts,
+        available_at=job.available_at,
+        created_at=job.created_at,
+        completed_at=job.completed_at,
+        failure=sentences.failure(last_code) if job.status is JobStatus.FAILED else None,
+        errors=errors,
+    )
+
+
+def _error_row(entry: Mapping[str, Any]) -> ErrorRow:
+    at = entry.get("at")
+    return ErrorRow(
+        at=datetime.fromisoformat(at) if at else None,
+        attempt=entry.get("attempt"),
+        step=entry.get("step"),
+        code=entry.get("code"),
+        exception=entry.get("exception"),
+        message=entry.get("message") or "",
+    )
+
+
+def _retry(job_id: UUID) -> UUID | Refusal:
+    """Retry one job, and write into the new run's timeline who asked for it."""
+    who, settings = principal(), services().settings
+    with transaction(who.org_id):
+        outcome = lifecycle.retry_job(services().queue, who.org_id, job_id, settings.job_max_attempts)
+        job = None if isinstance(outcome, Refusal) else services().queue.get(job_id)
+        if job is not None and not isinstance(outcome, Refusal):
+            details = {"by": who.name}
+            events.record(
+                who.org_id, job.document_id, outcome, EventKind.RETRY_REQUESTED, job_id=job.id, details=details
+            )
+    return outcome
+
+
+def _retry_all(ids: list[UUID], *, more: bool) -> RetryCounts:
+    outcomes = [_retry(job_id) for job_id in ids]
+    refused = sum(outcome in {Refusal.NOT_FAILED, Refusal.NOT_NEWEST} for outcome in outcomes)
+    unknown = outcomes.count(Refusal.UNKNOWN)
+    return RetryCounts(len(outcomes) - refused - unknown, refused, unknown, more)
+
+
+def _wanted_ids() -> list[UUID] | None:
+    """The `ids` of the form or of the JSON body; None where none are named, which means all that failed."""
+    body = request.get_json(silent=True) if request.is_json else None
+    texts = body.get("ids") if isinstance(body, dict) else request.form.getlist("ids") or None
+    if texts is None:
+        return None
+    try:
+        return list(dict.fromkeys(UUID(text) for text in texts))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise Problem(422, detail="“ids” is a list of job ids.") from error
+
+
+def _failed_ids() -> list[UUID]:
+    """The failed jobs that a retry would not refuse, the newest first; one more than are retried at once."""
+    with reading(org_id()):
+        return figures.retryable(org_id(), RETRIED_AT_ONCE_MAX + 1)
+
+
+def _answer_retried(job_id: UUID, run_id: UUID) -> Response:
+    job = get_job(job_id)
+    with reading(job.org_id):
+        [row] = _rows(job.org_id, [job])
+    if fragments.is_for_program():
+        return jsonify(
+            {"job": {"id": job.id, "document_id": job.document_id}, "run": {"id": run_id, "state": "QUEUED"}}
+        )
+    if fragments.wants_fragment():
+        return make_response(render_template("ops/_retried.html", job=row, run_id=run_id))
+    return make_response(redirect(url_for("ops.jobs"), 303))

@@ -1,0 +1,107 @@
+"""What every answer carries and every request is held to, whatever page it is for."""
+
+import secrets
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, g, request
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from webapp.config import Settings
+from webapp.web.access import current_user
+
+# The one place that knows which HTMX the pages are written for.
+HTMX_URL = "https://cdn.jsdelivr.net/npm/htmx.org@2.0.11/dist/htmx.min.js"
+HTMX_INTEGRITY = "sha384-2OatzQy1H+Zd/IIrjr1TcuDGqLXeHhbooAyJY1KdQMKnr4LZ22k31GBLdYKHmVjg"
+
+FORM_BYTES_MAX = 256 * 1024
+_UPLOADS = frozenset({"upload.create"})
+_UPLOAD_OVERHEAD_BYTES = 1024 * 1024
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+_POLICY = (
+    "default-src 'self'; script-src {scripts}; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "form-action 'self'"
+)
+
+
+def init_security(app: Flask, settings: Settings) -> None:
+    """Hosts, proxies, sizes and headers."""
+    app.config["TRUSTED_HOSTS"] = trusted_hosts(settings)
+    app.config["MAX_CONTENT_LENGTH"] = FORM_BYTES_MAX
+    app.config["MAX_FORM_MEMORY_SIZE"] = FORM_BYTES_MAX
+    if settings.proxy_hops:
+        _believe_proxies(app, settings.proxy_hops)
+    app.before_request(lambda: _limit_body(settings.upload_bytes_max))
+    app.after_request(_add_headers)
+    app.context_processor(lambda: _for_templates(settings))
+    app.jinja_env.globals["csp_nonce"] = csp_nonce
+
+
+def csp_nonce() -> str:
+    """This answer's nonce: a script without it does not run."""
+    if "csp_nonce" not in g:
+        g.csp_nonce = secrets.token_urlsafe(16)
+    nonce: str = g.csp_nonce
+    return nonce
+
+
+def trusted_hosts(settings: Settings) -> list[str] | None:
+    """The names under which requests are answered; None for any.
+
+    Whoever listens on loopback alone serves browsers of this machine: no other name is right, and
+    a web site that points its own name here (DNS rebinding) gets nothing.
+    """
+    public = urlsplit(settings.public_url).hostname if settings.public_url else None
+    known = [*_LOOPBACK_NAMES, *([public] if public else [])]
+    if settings.trusted_hosts:
+        return [*settings.trusted_hosts, *known]
+    return known if _is_loopback(settings.host) else None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _believe_proxies(app: Flask, hops: int) -> None:
+    # The host is left alone: proxies pass it on as it is, and few of them remove a forged X-Forwarded-Host.
+    app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=0)  # type: ignore[method-assign]
+
+
+def _limit_body(upload_bytes_max: int) -> None:
+    # Any other kind of body is read into memory as a whole, so only a multipart one may be large.
+    if request.endpoint in _UPLOADS and request.mimetype == "multipart/form-data":
+        request.max_content_length = upload_bytes_max + _UPLOAD_OVERHEAD_BYTES
+
+
+def _add_headers(response: Response) -> Response:
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    scripts = f"'nonce-{g.csp_nonce}'" if "csp_nonce" in g else "'none'"
+    response.headers.setdefault("Content-Security-Policy", _POLICY.format(scripts=scripts))
+    if request.is_secure:
+        response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
+    if request.endpoint != "static" and "Cache-Control" not in response.headers:
+        # What one person sees must not come back out of a cache after they have signed out.
+        response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _for_templates(settings: Settings) -> dict[str, Any]:
+    return {
+        "htmx_url": settings.htmx_url or HTMX_URL,
+        "htmx_integrity": settings.htmx_integrity if settings.htmx_url else HTMX_INTEGRITY,
+        "max_upload_mb": settings.max_upload_mb,
+        "current_user": current_user(),
+    }
