@@ -15,6 +15,8 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from flask import Flask
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
@@ -122,6 +124,15 @@ def init_database(app: Flask, settings: Settings) -> None:
     with app.app_context():
         if db.engine.dialect.name == "sqlite":
             prepare_sqlite(db.engine)
+
+
+def schema_is_current() -> bool:
+    """Whether the newest migration has run: nothing works on older tables, and newer ones serve us, too."""
+    script = ScriptDirectory(str(_MIGRATIONS))
+    known = {revision.revision for revision in script.walk_revisions()}
+    with db.engine.connect().execution_options(docmill_writes=False) as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    return current is not None and (current == script.get_current_head() or current not in known)
 
 
 def engine_options(database_url: str, threads: int) -> dict[str, Any]:

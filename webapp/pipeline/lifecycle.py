@@ -141,6 +141,13 @@ def time_out_run(queue: JobQueue, run: LiveRun) -> bool:
     return _end_from_outside(queue, run, lambda: queue.fail_run(run.id, error), lambda: runs.time_out(run.id))
 
 
+def time_out_own_run(queue: JobQueue, lease: Lease) -> None:
+    """The same by the run's own worker, as long as the job is its own."""
+    with transaction(lease.org_id):
+        queue.fence(lease)
+        time_out_run(queue, LiveRun(lease.run_id, lease.org_id, lease.document_id))
+
+
 def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
     """End a run whose process is gone and that nobody will go on with."""
     error = JobError(EndCode.PROCESS_TERMINATED, "the process that worked on it ended before it was done")

@@ -1,0 +1,176 @@
+"""One attempt at one job, from the claim to exactly one outcome."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from webapp.clock import monotonic
+from webapp.db import transaction
+from webapp.documents import runs
+from webapp.jobs.queue import JobError, Lease, LeaseLost
+from webapp.jobs.states import JobStatus
+from webapp.pipeline import lifecycle
+from webapp.pipeline.lifecycle import EndCode
+from webapp.pipeline.services import Services
+from webapp.pipeline.steps import Drained, Snoozed, StageContext, Stopping, WindowExceeded
+from webapp.providers.errors import ProviderError
+from webapp.worker.backoff import Backoff
+from webapp.worker.policy import ExecutionPolicy
+
+_log = logging.getLogger(__name__)
+
+Handler = Callable[[StageContext], None]
+
+# The database was away: the job is not to blame, and the next try finds it back or ends with the window.
+DATABASE_PAUSE_SECONDS = 5.0
+
+
+class Outcome(StrEnum):
+    """What becomes of an attempt. There is nothing else."""
+
+    COMPLETED = "COMPLETED"
+    """Done; the handler ended the job with its last store."""
+    RETRIED = "RETRIED"
+    """Failed; counted, and in line again."""
+    FAILED = "FAILED"
+    """Failed for good, and its run with it."""
+    SNOOZED = "SNOOZED"
+    """In line again after a while, not counted: it waits for the outside world."""
+    RELEASED = "RELEASED"
+    """Handed back in a drain, not counted."""
+    HELD = "HELD"
+    """Its run may not start yet; it waits without being in line."""
+    TIMED_OUT = "TIMED_OUT"
+    """Its run exceeded its window."""
+    LEASE_LOST = "LEASE_LOST"
+    """The job is not ours any more (or is about to be taken from us): dropped without a word."""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A job in our hands, and the moment (of this process's clock) at which its run's window ends."""
+
+    lease: Lease
+    deadline: float
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """Makes attempts: with these services, under this policy, by these handlers."""
+
+    services: Services
+    policy: ExecutionPolicy
+    handlers: Mapping[str, Handler]
+
+    def claim(self, worker: str, limit: int = 1) -> list[Claimed]:
+        """Take due jobs and start their runs, in one transaction: a job in hand has a run at work."""
+        queue = self.services.queue
+        with transaction(everywhere=True):
+            leases = queue.claim(worker, limit)
+            started = [lease for lease in leases if lifecycle.start_run(queue, lease)]
+            claimed = [self._claimed(lease) for lease in started]
+        for lease in leases:
+            if lease not in started:
+                _note(lease, Outcome.HELD)
+        return claimed
+
+    def run(self, claimed: Claimed, stopping: Stopping) -> Outcome:
+        """Work on a job until it ends in some way, and see to it that this end is stored."""
+        context = self._context(claimed, stopping)
+        error = self._work(context)
+        outcome = Outcome.COMPLETED if error is None else self._settle(context, error)
+        return _note(claimed.lease, outcome)
+
+    def _claimed(self, lease: Lease) -> Claimed:
+        left = self.policy.run_window_seconds - runs.seconds_running(lease.run_id)
+        return Claimed(lease, monotonic() + left)
+
+    def _context(self, claimed: Claimed, stopping: Stopping) -> StageContext:
+        return StageContext(
+            lease=claimed.lease,
+            queue=self.services.queue,
+            providers=self.services.providers,
+            step_attempts=self.policy.step_attempts,
+            deadline=claimed.deadline,
+            stopping=stopping,
+            extract_timeout_seconds=self.services.settings.extract_timeout_seconds,
+        )
+
+    def _work(self, context: StageContext) -> BaseException | None:
+        """Do the work. A handler ends its job with its last store, so there is nothing to say when all went well."""
+        try:
+            self.handlers[context.lease.stage](context)
+            return None
+        # The only broad one in the product: whatever goes wrong in a handler is the end of this
+        # attempt, stored with the job, and not the end of the thread that made it. As broad as
+        # can be, since a panic inside an extension module is no Exception.
+        except BaseException as error:  # noqa: BLE001
+            return error
+
+    def _settle(self, context: StageContext, error: BaseException) -> Outcome:
+        """Store the end, for as long as it takes the database to come back.
+
+        A commit whose answer was lost may have happened; then the lease is gone, and the second
+        try finds that out and changes nothing.
+        """
+        backoff = Backoff()
+        while True:
+            try:
+                return self._end(context, error)
+            except LeaseLost:
+                return Outcome.LEASE_LOST
+            except SQLAlchemyError as trouble:
+                if not is_database_away(trouble):
+                    # A mistake of ours. The watchdog takes the job back, or the run's window ends it.
+                    _log.exception("the end of job %s cannot be stored", context.lease.job_id)
+                    return Outcome.LEASE_LOST
+                _log.warning("job %s waits for the database: %s", context.lease.job_id, type(trouble).__name__)
+                backoff.pause()
+
+    def _end(self, context: StageContext, error: BaseException) -> Outcome:
+        """What an attempt ends with, by what it raised. Each end is fenced: LeaseLost."""
+        queue, lease = self.services.queue, context.lease
+        match error:
+            case LeaseLost():
+                raise error
+            case Drained():
+                outcome = Outcome.RELEASED if lifecycle.release_job(queue, lease) else Outcome.LEASE_LOST
+            case WindowExceeded():
+                lifecycle.time_out_own_run(queue, lease)
+                outcome = Outcome.TIMED_OUT
+            case Snoozed(seconds=seconds):
+                queue.snooze(lease, seconds)
+                outcome = Outcome.SNOOZED
+            case ProviderError():
+                outcome = _OUTCOMES[lifecycle.end_after(queue, lease, error, _step(context))]
+            case _ if is_database_away(error):
+                queue.snooze(lease, DATABASE_PAUSE_SECONDS)
+                outcome = Outcome.SNOOZED
+            case _:
+                _log.error("job %s failed unexpectedly", lease.job_id, exc_info=error)
+                wrong = JobError(EndCode.UNEXPECTED, str(error), type(error).__name__, _step(context))
+                outcome = _OUTCOMES[lifecycle.retry_or_fail(queue, lease, wrong)]
+        return outcome
+
+
+_OUTCOMES = {JobStatus.PENDING: Outcome.RETRIED, JobStatus.FAILED: Outcome.FAILED}
+
+
+def is_database_away(error: BaseException) -> bool:
+    """Errors of the connection or of contention, as opposed to statements that are wrong."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    return isinstance(error, OperationalError | InterfaceError | PoolTimeout)
+
+
+def _step(context: StageContext) -> str | None:
+    return context.current.doing if context.current else None
+
+
+def _note(lease: Lease, outcome: Outcome) -> Outcome:
+    _log.info("%s of document %s: %s (job %s)", lease.stage, lease.document_id, outcome, lease.job_id)
+    return outcome

@@ -1,0 +1,24 @@
+"""Waits that double while something stays broken, so that a dead database is not hammered."""
+
+import threading
+from dataclasses import dataclass, field
+
+FIRST_SECONDS = 0.2
+LONGEST_SECONDS = 15.0
+
+
+@dataclass
+class Backoff:
+    """Counts failures in a row."""
+
+    seconds: float = FIRST_SECONDS
+    _never: threading.Event = field(default_factory=threading.Event)
+
+    def pause(self, until: threading.Event | None = None) -> None:
+        """Wait, twice as long as the last time; a set `until` ends it early."""
+        (until or self._never).wait(self.seconds)
+        self.seconds = min(LONGEST_SECONDS, self.seconds * 2)
+
+    def reset(self) -> None:
+        """Something worked."""
+        self.seconds = FIRST_SECONDS

@@ -1,0 +1,119 @@
+"""Says for all jobs of this process at once that their worker lives, and hears which are lost."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp.clock import monotonic
+from webapp.jobs.queue import JobQueue, Lease
+from webapp.worker.threads import AppContext, Guarded
+
+_log = logging.getLogger(__name__)
+
+# A part of the limit at which others take our jobs, small enough to end before they begin.
+BLIND_PART = 1 / 3
+_LONGEST_END_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A job in this process's hands, and the flag that asks its attempt to stop between two steps."""
+
+    lease: Lease
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+
+class Heartbeat:
+    """One thread, one statement for all leases.
+
+    While beats fail, no new job is taken. When none has been heard for so long that others will
+    soon take our jobs away, the process is of no use any more: `check` says so.
+    """
+
+    def __init__(
+        self,
+        queue: JobQueue,
+        app_context: AppContext,
+        *,
+        every_seconds: float,
+        zombie_after_seconds: float,
+        on_broken: Callable[[str], None],
+    ) -> None:
+        self._queue = queue
+        self._app_context = app_context
+        self._every_seconds = every_seconds
+        self._blind_after_seconds = max(zombie_after_seconds * BLIND_PART, every_seconds * 2)
+        self._on_broken = on_broken
+        self._lock = threading.Lock()
+        self._seats: dict[UUID, Seat] = {}
+        self._ending = threading.Event()
+        self._heard_at = monotonic()
+        self._is_failing = False
+        self._thread = Guarded("heartbeat", self._beat_on, on_broken)
+
+    def start(self) -> None:
+        """Begin to beat."""
+        self._heard_at = monotonic()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; nobody vouches for leases from here on."""
+        self._ending.set()
+        # It may hang in a dead connection, and then there is nothing to wait for.
+        self._thread.join(_LONGEST_END_SECONDS)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether the last beat was heard: only then may more work be taken."""
+        return not self._is_failing
+
+    def check(self) -> None:
+        """Call now and then from a thread that needs no database: a beat may also hang without failing."""
+        silent_seconds = monotonic() - self._heard_at
+        if silent_seconds >= self._blind_after_seconds:
+            self._on_broken(f"no heartbeat has been heard for {silent_seconds:.0f} s")
+
+    def hold(self, lease: Lease) -> Seat:
+        """Keep this lease alive from now on."""
+        seat = Seat(lease)
+        with self._lock:
+            self._seats[lease.job_id] = seat
+        return seat
+
+    def let_go(self, seat: Seat) -> None:
+        """The lease has ended, one way or the other."""
+        with self._lock:
+            self._seats.pop(seat.lease.job_id, None)
+
+    def seats(self) -> list[Seat]:
+        """The jobs in this process's hands."""
+        with self._lock:
+            return list(self._seats.values())
+
+    def ask_to_stop(self) -> None:
+        """Ask every attempt to stop after its step."""
+        for seat in self.seats():
+            seat.stopping.set()
+
+    def beat(self) -> None:
+        """Renew all leases; an attempt whose lease is gone is asked to stop early."""
+        seats = self.seats()
+        with self._app_context():
+            held = self._queue.heartbeat([seat.lease for seat in seats])
+        for seat in seats:
+            if seat.lease.job_id not in held:
+                seat.stopping.set()
+
+    def _beat_on(self) -> None:
+        while not self._ending.wait(self._every_seconds):
+            try:
+                self.beat()
+            except SQLAlchemyError as error:
+                self._is_failing = True
+                _log.warning("a heartbeat failed: %s", type(error).__name__)
+            else:
+                self._heard_at, self._is_failing = monotonic(), False
