@@ -1,6 +1,6 @@
 """Blobs in a folder of this machine: atomic, and on the disk before anything is answered.
 
-root/blobs/…      the blobs, each under its own path
+root/store/…      the blobs, each under its own path
 root/incoming/…   files on their way in; the same filesystem, so arriving is a rename
 """
 
@@ -33,7 +33,7 @@ class LocalBlobStore:
     name = "local"
 
     def __init__(self, root: Path) -> None:
-        self._blobs = make_folder(root / "blobs").resolve()
+        self._blobs = make_folder(root / "store").resolve()
         self._incoming = make_folder(root / "incoming").resolve()
 
     def put_file(self, path: str, source: Path) -> None:

@@ -28,7 +28,7 @@ class LocalExtractor:
     def __init__(
         self,
         *,
-        memory_bytes: int = 1 << 30,
+        memory_mb: int = 1024,
         pages_max: int = PAGES_MAX,
         text_bytes_max: int = TEXT_BYTES_MAX,
     ) -> None:
@@ -36,7 +36,7 @@ class LocalExtractor:
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
         modules = (PDF_JOB.partition(":")[0], TEXT_JOB.partition(":")[0])
-        self._sandbox = Sandbox(modules, Limits(memory_bytes=memory_bytes))
+        self._sandbox = Sandbox(modules, Limits(memory_bytes=memory_mb << 20))
 
     def options_key(self) -> str:
         """Give the options that can change a result."""

@@ -37,6 +37,7 @@ MEMBERS_SHA256 = {
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 DOWNLOAD_SECONDS = 600
+WORK_PREFIX = ".build-"
 CHECK_THREADS = 2
 
 # A sentence, its meaning in other words, and something else.
@@ -76,7 +77,9 @@ def ensure(models: Path) -> bool:
     with _alone(models):
         if is_whole(model_folder(models)):
             return False
-        with tempfile.TemporaryDirectory(dir=models, prefix=".build-") as work:
+        for leftover in models.glob(f"{WORK_PREFIX}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=models, prefix=WORK_PREFIX) as work:
             _build(Path(work), models)
         return True
 
@@ -157,7 +160,7 @@ def check_quality(embedder: LocalEmbedder) -> None:
 @contextmanager
 def _alone(models: Path) -> Iterator[None]:
     """Let one builder work at a time; the others wait and then find its work."""
-    with (models / ".build.lock").open("w", encoding="ascii") as lock:
+    with (models / ".lock").open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
