@@ -63,7 +63,10 @@ def of_org(org_id: UUID) -> list[User]:
 
 def with_email(email: str) -> list[User]:
     """The enabled people of all orgs who have this address, the oldest first."""
-    wanted = User.email == email.strip().lower(), User.disabled_at.is_(None)
+    try:
+        wanted = User.email == normal_email(email), User.disabled_at.is_(None)
+    except BadEmail:
+        return []
     return list(session().scalars(select(User).where(*wanted).order_by(User.created_at, User.id)))
 
 

@@ -26,6 +26,7 @@ from webapp.web.errors import init_errors
 from webapp.web.fragments import init_fragments
 from webapp.web.metrics import init_metrics
 from webapp.web.security import init_security
+from webapp.web.uploads import init_uploads
 
 _PAGES = (account_pages, document_pages, health, library_pages, ops_pages, search_pages, upload_pages)
 
@@ -40,6 +41,7 @@ def register_pages(app: Flask, settings: Settings) -> None:
     init_metrics(app)
     init_security(app, settings)
     init_access(app)
+    init_uploads(app)
     init_fragments(app)
     formatting.register(app)
     for module in _PAGES:
@@ -57,5 +59,5 @@ class _Json(DefaultJSONProvider):
     def default(value: Any) -> Any:
         """What JSON has no type for."""
         if isinstance(value, datetime):
-            return value.isoformat().replace("+00:00", "Z")
+            return value.isoformat()
         return DefaultJSONProvider.default(value)

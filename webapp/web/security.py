@@ -9,6 +9,7 @@ from flask import Flask, Response, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from webapp.config import Settings
+from webapp.web import uploads
 from webapp.web.access import current_user
 
 # The one place that knows which HTMX the pages are written for.
@@ -16,7 +17,6 @@ HTMX_URL = "https://cdn.jsdelivr.net/npm/htmx.org@2.0.11/dist/htmx.min.js"
 HTMX_INTEGRITY = "sha384-2OatzQy1H+Zd/IIrjr1TcuDGqLXeHhbooAyJY1KdQMKnr4LZ22k31GBLdYKHmVjg"
 
 FORM_BYTES_MAX = 256 * 1024
-_UPLOADS = frozenset({"upload.create"})
 _UPLOAD_OVERHEAD_BYTES = 1024 * 1024
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -81,7 +81,7 @@ def _believe_proxies(app: Flask, hops: int) -> None:
 
 def _limit_body(upload_bytes_max: int) -> None:
     # Any other kind of body is read into memory as a whole, so only a multipart one may be large.
-    if request.endpoint in _UPLOADS and request.mimetype == "multipart/form-data":
+    if request.endpoint == uploads.ENDPOINT and request.mimetype == "multipart/form-data":
         request.max_content_length = upload_bytes_max + _UPLOAD_OVERHEAD_BYTES
 
 
