@@ -1,0 +1,47 @@
+"""Answering a search: the query's own vector is asked for here, where providers are known."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from webapp import db
+from webapp.pipeline.embed import checked_vectors
+from webapp.pipeline.services import Services
+from webapp.providers.errors import ProviderError
+from webapp.providers.ports import Embedder
+from webapp.search.query import Hit, search
+from webapp.search.vectors import QueryVector
+from webapp.search.words import clean_query
+
+_log = logging.getLogger(__name__)
+
+LIMIT = 20
+LIMIT_MAX = 100
+
+
+@dataclass(frozen=True)
+class Found:
+    """The hits; `words_only` where meaning could not be compared, which a page should say."""
+
+    hits: Sequence[Hit]
+    words_only: bool = False
+
+
+def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Found:
+    """Search an org's published passages. No transaction is open while the query is embedded."""
+    query = clean_query(text)
+    if not query:
+        return Found([])
+    vector = _vector(services.providers.embedder, query)
+    with db.reading(org_id):
+        hits = search(org_id, query, vector, min(limit, LIMIT_MAX), services.settings.data_dir / "index")
+    return Found(hits, words_only=vector is None)
+
+
+def _vector(embedder: Embedder, query: str) -> QueryVector | None:
+    try:
+        return QueryVector(embedder.model, checked_vectors(embedder, [query])[0])
+    except ProviderError as error:
+        _log.warning("searching by words alone: %s %s", error.code, error.message)
+        return None

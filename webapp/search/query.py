@@ -1,0 +1,95 @@
+"""Searching: words and meaning, each with its own list of the best, fused by rank into one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy import select
+
+from webapp.db import session
+from webapp.documents.model import Document
+from webapp.search.model import Chunk
+from webapp.search.snippet import Segment, snippet
+from webapp.search.vectors import QueryVector, nearest
+from webapp.search.words import best_by_words, clean_query, query_words
+
+CANDIDATES_MIN = 50
+# Ranks, not scores: those of the two legs cannot be compared.
+RANK_OFFSET = 60
+# Meaning finds more than words do, so words only help it, unless they are all there is to go by:
+# a single word, or something with digits in it, which hardly has a meaning.
+WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 0.5, 1.0, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found. `score` only orders the hits of one search."""
+
+    chunk_id: UUID
+    document_id: UUID
+    filename: str
+    title: str | None
+    text: str
+    snippet: tuple[Segment, ...]
+    heading: str | None
+    page_from: int | None
+    page_to: int | None
+    score: float
+
+
+def search(org_id: UUID, text: str, vector: QueryVector | None, limit: int, folder: Path) -> list[Hit]:
+    """The org's published passages that answer best; without a vector by words alone.
+
+    `folder` is where the matrices lie on SQLite (`DATA_DIR/index`).
+    """
+    query = clean_query(text)
+    if not query or limit < 1:
+        return []
+    candidates = max(CANDIDATES_MIN, 2 * limit)
+    by_words = best_by_words(org_id, query, candidates)
+    by_meaning = nearest(org_id, vector, candidates, folder) if vector else []
+    scores = fuse([(by_meaning, 1.0), (by_words, words_weight(query))])
+    best = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:limit]
+    return _hits(org_id, best, scores, query_words(query))
+
+
+def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
+    """Reciprocal ranks, weighted and added up: high in one list or good in both comes first."""
+    scores: dict[UUID, float] = {}
+    for ids, weight in legs:
+        for rank, chunk_id in enumerate(ids, start=1):
+            scores[chunk_id] = scores.get(chunk_id, 0.0) + weight / (RANK_OFFSET + rank)
+    return scores
+
+
+def words_weight(query: str) -> float:
+    """How much the words count beside the meaning."""
+    words = query_words(query)
+    if any(character.isdigit() for word in words for character in word):
+        return EXACT_WEIGHT
+    return SINGLE_WORD_WEIGHT if len(words) == 1 else WORDS_WEIGHT
+
+
+def _hits(org_id: UUID, ids: Sequence[UUID], scores: dict[UUID, float], words: Sequence[str]) -> list[Hit]:
+    columns = select(Chunk, Document.filename, Document.title).join(
+        Document, (Document.org_id == Chunk.org_id) & (Document.id == Chunk.document_id)
+    )
+    rows = session().execute(columns.where(Chunk.org_id == org_id, Chunk.id.in_(ids)))
+    found = {row.Chunk.id: row for row in rows}
+    return [_hit(*found[chunk_id], scores[chunk_id], words) for chunk_id in ids if chunk_id in found]
+
+
+def _hit(chunk: Chunk, filename: str, title: str | None, score: float, words: Sequence[str]) -> Hit:
+    return Hit(
+        chunk_id=chunk.id,
+        document_id=chunk.document_id,
+        filename=filename,
+        title=title,
+        text=chunk.text,
+        snippet=snippet(chunk.text, words),
+        heading=chunk.heading,
+        page_from=chunk.page_from,
+        page_to=chunk.page_to,
+        score=round(score, 6),
+    )

@@ -1,0 +1,86 @@
+"""The lines of a passage that answer best, with the matching words set apart: segments, never HTML."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+SNIPPET_CHARACTERS = 260
+LEAD_CHARACTERS = 60
+
+_WORD = re.compile(r"\w+")
+_ENDINGS = (
+    "ations",
+    "ation",
+    "ingly",
+    "ings",
+    "edly",
+    "ing",
+    "ies",
+    "ied",
+    "ers",
+    "est",
+    "ed",
+    "es",
+    "er",
+    "ly",
+    "s",
+    "y",
+    "e",
+)
+_STEM_CHARACTERS_MIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of text, and whether it is one of the words that were looked for."""
+
+    text: str
+    is_match: bool = False
+
+
+def snippet(passage: str, words: Iterable[str]) -> tuple[Segment, ...]:
+    """Cut out where most of the words stand together, and mark them."""
+    stems = {_stem(word) for word in words}
+    matches = [found.span() for found in _WORD.finditer(passage) if _stem(found[0].casefold()) in stems]
+    start, end = _window(passage, matches)
+    inside = [(max(a, start), min(b, end)) for a, b in matches if a < end and b > start]
+    return tuple(_segments(passage, start, end, inside))
+
+
+def _stem(word: str) -> str:
+    """Near enough to what the indexes do; it only decides what is marked, not what is found."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM_CHARACTERS_MIN:
+            return word[: -len(ending)]
+    return word
+
+
+def _window(passage: str, matches: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The stretch that holds the most different places, widened to whole words."""
+    if len(passage) <= SNIPPET_CHARACTERS:
+        return 0, len(passage)
+    best, most = 0, -1
+    for first, (begin, _) in enumerate(matches):
+        held = sum(1 for _, end in matches[first:] if end <= begin + SNIPPET_CHARACTERS - LEAD_CHARACTERS)
+        if held > most:
+            best, most = begin, held
+    start = max(0, min(best - LEAD_CHARACTERS, len(passage) - SNIPPET_CHARACTERS))
+    start = passage.rfind(" ", 0, start + 1) + 1 if start else 0
+    end = start + SNIPPET_CHARACTERS
+    gap = passage.rfind(" ", start + SNIPPET_CHARACTERS // 2, end) if end < len(passage) else -1
+    return start, min(len(passage), gap if gap > 0 else end)
+
+
+def _segments(passage: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> Iterable[Segment]:
+    if start > 0:
+        yield Segment("… ")
+    position = start
+    for begin, stop in matches:
+        if begin > position:
+            yield Segment(passage[position:begin])
+        yield Segment(passage[begin:stop], is_match=True)
+        position = stop
+    if position < end:
+        yield Segment(passage[position:end])
+    if end < len(passage):
+        yield Segment(" …")

@@ -1,0 +1,81 @@
+"""Finding passages by meaning: the ones whose vectors point where the query's does."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Uuid, bindparam, text
+
+from webapp.db import Embedding, session
+from webapp.search import matrix
+
+Vector = NDArray[np.float32]
+
+# Models that have an HNSW index, and the length of their vectors (migrations make the indexes).
+INDEXED_MODELS = {"minilm-l6-v2-int8": 384}
+# An index over all orgs finds little of a small one before it gives up. Up to this many passages
+# each is compared instead, which is exact and quick enough.
+EXACT_CHUNKS_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class QueryVector:
+    """A query's direction, under the model whose vectors it can be compared with."""
+
+    model: str
+    values: Vector
+
+
+def nearest(org_id: UUID, wanted: QueryVector, limit: int, folder: Path) -> list[UUID]:
+    """The passages of an org that come nearest, best first; `folder` is where SQLite's matrices lie."""
+    if session().get_bind().dialect.name != "postgresql":
+        return matrix.nearest(folder, org_id, wanted.model, wanted.values, limit)
+    if INDEXED_MODELS.get(wanted.model) == len(wanted.values) and _is_large(org_id):
+        return _by_index(org_id, wanted, limit)
+    return _by_comparing(org_id, wanted, limit)
+
+
+def _is_large(org_id: UUID) -> bool:
+    some = "SELECT count(*) FROM (SELECT 1 FROM chunks WHERE org_id = :org_id LIMIT :most) AS some"
+    count = session().scalar(
+        text(some).bindparams(bindparam("org_id", type_=Uuid)), {"org_id": org_id, "most": EXACT_CHUNKS_MAX + 1}
+    )
+    return bool(count and count > EXACT_CHUNKS_MAX)
+
+
+def _by_comparing(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:
+    # The CASE keeps vectors of another model, and so of another length, out of the comparison.
+    return _ids(
+        "SELECT id FROM chunks WHERE org_id = :org_id AND embedding_model = :model "
+        "ORDER BY CASE WHEN embedding_model = :model THEN embedding <=> CAST(:wanted AS vector) END, id LIMIT :limit",
+        {"org_id": org_id, "model": wanted.model, "wanted": wanted.values, "limit": limit},
+    )
+
+
+# A scan goes on until the limit is reached, though most of what it meets may belong to other orgs.
+# A generic plan could not know that the partial index holds the model's rows.
+_SCAN_ON = text(
+    "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '100', true), "
+    "set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '4', true), "
+    "set_config('plan_cache_mode', 'force_custom_plan', true)"
+)
+
+
+def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:
+    session().execute(_SCAN_ON)
+    dimensions = INDEXED_MODELS[wanted.model]
+    distance = f"embedding::vector({dimensions}) <=> CAST(:wanted AS vector({dimensions}))"
+    # Relaxed order is nearly right: the outer ORDER BY makes it right. Both names are our own.
+    return _ids(
+        f"WITH near AS MATERIALIZED (SELECT id, {distance} AS distance FROM chunks "  # noqa: S608
+        f"WHERE org_id = :org_id AND embedding_model = '{wanted.model}' ORDER BY {distance} LIMIT :limit) "
+        "SELECT id FROM near ORDER BY distance, id",
+        {"org_id": org_id, "wanted": wanted.values, "limit": limit},
+    )
+
+
+def _ids(statement: str, values: dict[str, object]) -> list[UUID]:
+    typed = text(statement).bindparams(bindparam("org_id", type_=Uuid), bindparam("wanted", type_=Embedding()))
+    return [row.id for row in session().execute(typed.columns(id=Uuid), values)]

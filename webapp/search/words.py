@@ -1,0 +1,90 @@
+"""Finding passages by their words, with each database's own full-text index.
+
+What a person types is never query syntax: it is taken apart into words here, and every word
+reaches the database as a value.
+"""
+
+import re
+from uuid import UUID
+
+from sqlalchemy import Uuid, bindparam, text
+
+from webapp.db import session
+
+QUERY_CHARACTERS_MAX = 1000
+TERMS_MAX = 32
+
+_WORD = re.compile(r"\w+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+# Words that say nothing about a subject; PostgreSQL's dictionary knows its own.
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "a about an and are as at be been but by can did do does for from had has have how i if in into is it its me "
+        "my no not of on or our she so that the their them then there these they this to was we were what when where "
+        "which who why will with would you your",
+    )
+)
+
+
+def clean_query(raw: str) -> str:
+    """What was typed, without what no database takes, and of a sensible length."""
+    return " ".join(_CONTROL.sub(" ", raw[: 4 * QUERY_CHARACTERS_MAX]).split())[:QUERY_CHARACTERS_MAX]
+
+
+def query_words(query: str) -> list[str]:
+    """The words that tell something, each once; all of them where none does."""
+    words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(query)))
+    telling = [word for word in words if word not in _COMMON]
+    return (telling or words)[:TERMS_MAX]
+
+
+def best_by_words(org_id: UUID, query: str, limit: int) -> list[UUID]:
+    """The passages of an org that hold any of the words, best first."""
+    words = query_words(query)
+    if not words:
+        return []
+    if session().get_bind().dialect.name == "postgresql":
+        return _on_postgresql(org_id, _terms(query, words), limit)
+    return _on_sqlite(org_id, words, limit)
+
+
+def _terms(query: str, words: list[str]) -> list[str]:
+    """Words, and what stands together without a space: "INV-2024-001" is indexed as a whole, too."""
+    compounds = [part for part in query.split() if len(_WORD.findall(part)) > 1]
+    return list(dict.fromkeys([*compounds[:TERMS_MAX], *words]))
+
+
+def _on_postgresql(org_id: UUID, terms: list[str], limit: int) -> list[UUID]:
+    any_of = " || ".join(f"plainto_tsquery('english', :term{number})" for number in range(len(terms)))
+    # Made of numbered parameters alone. The rank is divided by the logarithm of the length (1).
+    statement = text(
+        f"SELECT id FROM chunks, (SELECT {any_of} AS wanted) AS query "  # noqa: S608
+        "WHERE org_id = :org_id AND words @@ wanted "
+        "ORDER BY ts_rank(words, wanted, 1) DESC, id LIMIT :limit"
+    )
+    values = {f"term{number}": term for number, term in enumerate(terms)}
+    found = session().execute(
+        statement.bindparams(bindparam("org_id", type_=Uuid)).columns(id=Uuid),
+        {"org_id": org_id, "limit": limit, **values},
+    )
+    return [row.id for row in found]
+
+
+_FTS5 = (
+    text(
+        "SELECT chunks.id FROM chunks_fts "
+        "JOIN chunks_fts_ids ON chunks_fts_ids.number = chunks_fts.rowid "
+        "JOIN chunks ON chunks.id = chunks_fts_ids.chunk_id "
+        "WHERE chunks_fts MATCH :wanted AND chunks.org_id = :org_id "
+        "ORDER BY bm25(chunks_fts, 0.5, 1.0), chunks.id LIMIT :limit"
+    )
+    .bindparams(bindparam("org_id", type_=Uuid))
+    .columns(id=Uuid)
+)
+
+
+def _on_sqlite(org_id: UUID, words: list[str], limit: int) -> list[UUID]:
+    # Quoted, a word is a string to FTS5; a word holds no quotation mark.
+    wanted = " OR ".join(f'"{word}"' for word in words)
+    return [row.id for row in session().execute(_FTS5, {"wanted": wanted, "org_id": org_id, "limit": limit})]
