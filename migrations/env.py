@@ -26,6 +26,7 @@ NATIVE = {
     "chunks_fts_data",
     "chunks_fts_docsize",
     "chunks_fts_idx",
+    "chunk_versions",
 }
 _MIGRATION_LOCK = 0x646F636D  # "docm": any number that nobody else uses as an advisory lock
 

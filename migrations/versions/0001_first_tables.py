@@ -549,7 +549,7 @@ def _row_level_security() -> None:
 
 
 def _sqlite_index() -> None:
-    """Words through FTS5, kept in step by triggers.
+    """Words through FTS5, kept in step by triggers; vectors through files that a version keeps in step.
 
     A table of its own gives each chunk a number that survives VACUUM, which an implicit rowid does not.
     """
@@ -557,6 +557,9 @@ def _sqlite_index() -> None:
     op.execute(
         "CREATE VIRTUAL TABLE chunks_fts USING fts5(heading, text, tokenize = 'porter unicode61 remove_diacritics 2')"
     )
+    # Random, not counted: a database that was restored from a backup must not count up to a
+    # version that the files beside it have seen with other rows.
+    op.execute("CREATE TABLE chunk_versions (org_id TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID")
     number = "(SELECT number FROM chunks_fts_ids WHERE chunk_id = {row}.id)"
     add = (
         "INSERT INTO chunks_fts_ids (chunk_id) VALUES (new.id); "
@@ -567,6 +570,22 @@ def _sqlite_index() -> None:
         f"DELETE FROM chunks_fts WHERE rowid = {number.format(row='old')}; "
         "DELETE FROM chunks_fts_ids WHERE chunk_id = old.id;"
     )
+    changed = (
+        "INSERT INTO chunk_versions (org_id, version) VALUES ({row}.org_id, random()) "
+        "ON CONFLICT (org_id) DO UPDATE SET version = excluded.version;"
+    )
+    # An UPDATE names its columns also where their values stay: those rows are left alone.
+    other_words = "old.text <> new.text OR old.heading IS NOT new.heading"
+    other_vector = "old.embedding IS NOT new.embedding OR old.embedding_model IS NOT new.embedding_model"
     op.execute(f"CREATE TRIGGER chunks_fts_insert AFTER INSERT ON chunks BEGIN {add} END")
     op.execute(f"CREATE TRIGGER chunks_fts_delete AFTER DELETE ON chunks BEGIN {remove} END")
-    op.execute(f"CREATE TRIGGER chunks_fts_update AFTER UPDATE OF text, heading ON chunks BEGIN {remove} {add} END")
+    op.execute(
+        f"CREATE TRIGGER chunks_fts_update AFTER UPDATE OF text, heading ON chunks WHEN {other_words} "
+        f"BEGIN {remove} {add} END"
+    )
+    op.execute(f"CREATE TRIGGER chunks_version_insert AFTER INSERT ON chunks BEGIN {changed.format(row='new')} END")
+    op.execute(f"CREATE TRIGGER chunks_version_delete AFTER DELETE ON chunks BEGIN {changed.format(row='old')} END")
+    op.execute(
+        "CREATE TRIGGER chunks_version_update AFTER UPDATE OF embedding, embedding_model ON chunks "
+        f"WHEN {other_vector} BEGIN {changed.format(row='new')} END"
+    )
