@@ -85,6 +85,23 @@ def counts(org_id: UUID) -> dict[DocumentStatus, int]:
     return {status: found.get(status, 0) for status in DocumentStatus}
 
 
+def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
+    """How many fields, tables and runs a document has, in one query."""
+    kinds: dict[str, type[Any]] = {"fields": DocumentField, "tables": DocumentTable, "runs": ProcessingRun}
+    counted = [
+        select(func.count()).where(kind.org_id == org_id, kind.document_id == document_id).scalar_subquery()
+        for kind in kinds.values()
+    ]
+    return dict(zip(kinds, session().execute(select(*counted)).one(), strict=True))
+
+
+def published_run(org_id: UUID, document_id: UUID) -> ProcessingRun | None:
+    """The run whose result readers see."""
+    published = select(Document.published_run_id).where(Document.org_id == org_id, Document.id == document_id)
+    found = select(ProcessingRun).where(ProcessingRun.org_id == org_id, ProcessingRun.id == published.scalar_subquery())
+    return session().scalar(found.execution_options(populate_existing=True))
+
+
 def fields(org_id: UUID, document_id: UUID) -> Sequence[DocumentField]:
     """The values that were read from a document, in its order."""
     return _parts(DocumentField, org_id, document_id, DocumentField.ordinal)

@@ -1,12 +1,17 @@
-"""What a failure means for a person: one table, from failure codes to sentences.
+"""What a failure means for a person: tables from codes to sentences.
 
 Code stores codes alone; this is the only place where they become words.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from webapp.documents.states import FailureType
+from webapp.pipeline.ingest import RefusalCode
+from webapp.pipeline.lifecycle import EndCode
 from webapp.providers.errors import FailureCode
+from webapp.web.formatting import filesize
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,21 @@ _FAILURES = {
         "Export it anew and upload the result.",
         may_pass=False,
     ),
+    EndCode.WORKER_SILENT: Sentence(
+        "The worker disappeared",
+        "Whatever worked on this document stopped answering, several times in a row.",
+        f"{_REPROCESS} If it happens again, the document may be too large for this machine.",
+    ),
+    EndCode.RUN_TIMED_OUT: Sentence(
+        "It took too long",
+        "The work was stopped because it exceeded its time.",
+        "Choose Reprocess to try again: what was already done is not done twice.",
+    ),
+    EndCode.UNEXPECTED: Sentence(
+        "Something unexpected happened",
+        "The fault is ours and was recorded.",
+        f"{_REPROCESS} If it fails again, whoever runs Docmill finds the details under Operations.",
+    ),
     FailureType.CANCELLED: Sentence(
         "Processing was cancelled",
         "Somebody stopped it before it was done.",
@@ -153,3 +173,42 @@ def failure(code: str | None, otherwise: str | None = None) -> Sentence:
         if candidate and (sentence := _BY_VALUE.get(candidate.lower())):
             return sentence
     return _GENERAL
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an upload was not taken: an HTTP status, a title, and a sentence."""
+
+    status: int
+    title: str
+    detail: str
+
+
+_REFUSALS = {
+    RefusalCode.EMPTY: Refusal(422, "The file is empty", "There is nothing in it to read."),
+    RefusalCode.TOO_LARGE: Refusal(413, "The file is too large", "Files may be up to {limit} here."),
+    RefusalCode.UNSUPPORTED: Refusal(
+        415, "This kind of file can't be read", "It is {a_label}. Docmill reads PDF, plain text and Markdown."
+    ),
+    RefusalCode.MISMATCH: Refusal(
+        415, "The file is not what its name says", "By its content it is {a_label}. Rename it, or export it anew."
+    ),
+}
+NO_FILE = Refusal(422, "No file was sent", "Choose at least one file. Programs send it as a part named “file”.")
+STORAGE_FULL = Refusal(507, "There is no room left", "Nothing was stored. Whoever runs Docmill needs to make room.")
+
+
+def refusal(code: RefusalCode, data: Mapping[str, Any]) -> Refusal:
+    """Why a file was not taken, with what is known of it filled in."""
+    found = _REFUSALS[code]
+    label = str(data.get("label") or "something else")
+    values = {"limit": filesize(int(data.get("bytes_max") or 0)), "a_label": _with_article(label)}
+    return Refusal(found.status, found.title, found.detail.format(**values))
+
+
+def _with_article(label: str) -> str:
+    if label.endswith("text") or label.startswith("something"):
+        return label
+    # "an EPUB book", "an SVG image", "an MP3 recording", but "a UTF-8 file".
+    starts_with_vowel = label[0] in "aeioAEIO" or label.startswith(("MP", "SV", "SQ", "HT", "RT", "RA", "FL", "XM"))
+    return f"{'an' if starts_with_vowel else 'a'} {label}"

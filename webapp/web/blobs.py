@@ -1,0 +1,51 @@
+"""Stored files on their way out: always saved, never shown in place, whatever they hold."""
+
+import logging
+from collections.abc import Iterable
+from io import BytesIO
+from typing import BinaryIO
+
+from flask import Response, request, send_file
+
+from webapp.documents.model import Document
+from webapp.providers.errors import BlobMissing, ProviderError
+from webapp.providers.ports import BlobStore
+from webapp.web.errors import Problem
+
+_log = logging.getLogger(__name__)
+# Even a browser that opens the file all the same gives it no script, no form and no origin.
+_POLICY = "default-src 'none'; sandbox"
+
+
+def download(content: bytes, filename: str, content_type: str) -> Response:
+    """Bytes that a page made."""
+    return _send(BytesIO(content), len(content), filename, content_type)
+
+
+def download_blob(store: BlobStore, document: Document) -> Response:
+    """The file of a document."""
+    try:
+        stream = store.open(document.blob_path)
+    except BlobMissing as error:
+        raise Problem(404, detail="The stored file is gone.") from error
+    response = _send(stream, document.size_bytes, document.filename, document.content_type)
+    response.set_etag(document.sha256)
+    response.make_conditional(request, accept_ranges=True, complete_length=document.size_bytes)
+    return response
+
+
+def remove_folders(store: BlobStore, folders: Iterable[str]) -> None:
+    """Remove what a deleted document leaves. What cannot be removed now is swept later: its rows are gone."""
+    for folder in folders:
+        try:
+            store.delete_prefix(folder)
+        except ProviderError as error:
+            _log.warning("blobs of a deleted document stay behind until they are swept: %s", error.code)
+
+
+def _send(stream: BinaryIO, size_bytes: int, filename: str, content_type: str) -> Response:
+    response = send_file(stream, mimetype=content_type, as_attachment=True, download_name=filename, conditional=False)
+    response.content_length = size_bytes
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = _POLICY
+    return response

@@ -1,0 +1,110 @@
+"""The text of a document as pages show it: cut into parts of a readable size, rendered, and made harmless.
+
+The Markdown came out of a stranger's file. It is rendered without raw HTML, and what comes out
+passes an allow list: no attribute but the address of a link, and no address but http, https and mailto.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import nh3
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+PART_CHARACTERS = 40_000
+_PAGE_MARK = re.compile(r"^<!-- page (\d+) -->[ \t]*$", re.MULTILINE)
+_TAGS = {
+    "a", "b", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "i", "li", "ol", "p", "pre", "s",
+    "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+_HEADINGS_BELOW = 2
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Markdown that lies on one page; formats without pages have number None."""
+
+    page: int | None
+    markdown: str
+
+
+@dataclass(frozen=True)
+class RenderedPiece:
+    """The same as HTML. `is_start` where the page begins here and not in the part before."""
+
+    page: int | None
+    html: Markup
+    is_start: bool
+
+
+def pieces(markdown: str) -> list[Piece]:
+    """A text cut at its page marks."""
+    marks = list(_PAGE_MARK.finditer(markdown))
+    starts = [0, *(mark.end() for mark in marks)]
+    ends = [*(mark.start() for mark in marks), len(markdown)]
+    pages: list[int | None] = [None, *(int(mark.group(1)) for mark in marks)]
+    found = [Piece(page, markdown[start:end]) for page, start, end in zip(pages, starts, ends, strict=True)]
+    return [piece for piece in found if piece.page is not None or piece.markdown.strip()]
+
+
+def parts(found: Sequence[Piece]) -> list[list[Piece]]:
+    """Pieces put together into parts that a browser shows at once; pages are cut only where they must be."""
+    result: list[list[Piece]] = []
+    size = 0
+    for piece in found:
+        for slice_ in _slices(piece.markdown):
+            if not result or size + len(slice_) > PART_CHARACTERS:
+                result.append([])
+                size = 0
+            result[-1].append(Piece(piece.page, slice_))
+            size += len(slice_)
+    return result
+
+
+def part_of_page(found: Sequence[Sequence[Piece]], page: int) -> int:
+    """The index of the part in which a page begins; the first where there is no such page."""
+    return next((index for index, part in enumerate(found) if any(piece.page == page for piece in part)), 0)
+
+
+def rendered(found: Sequence[Sequence[Piece]], index: int) -> list[RenderedPiece]:
+    """One part as HTML."""
+    before = found[index - 1][-1].page if index else None
+    result = []
+    for piece in found[index]:
+        result.append(RenderedPiece(piece.page, render(piece.markdown), piece.page != before))
+        before = piece.page
+    return result
+
+
+def render(markdown: str) -> Markup:
+    """Markdown as HTML that can do no harm."""
+    parser = _parser()
+    tokens = parser.parse(markdown)
+    for token in tokens:
+        # The page has its own first and second headings.
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(6, int(token.tag[1]) + _HEADINGS_BELOW)}"
+    html = parser.renderer.render(tokens, parser.options, {})
+    clean = nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener nofollow",
+    )
+    return Markup(clean)  # noqa: S704 - nh3 has just made it harmless
+
+
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+def _slices(text: str) -> Iterator[str]:
+    """A page that is too long for one part, cut at empty lines, or where there are none, anywhere."""
+    while len(text) > PART_CHARACTERS:
+        cut = text.rfind("\n\n", PART_CHARACTERS // 2, PART_CHARACTERS)
+        cut = PART_CHARACTERS if cut < 0 else cut
+        yield text[:cut]
+        text = text[cut:]
+    yield text

@@ -1,0 +1,218 @@
+"""Where a document stands: one view of document, newest run and job, for its row, its page and programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from webapp.clock import utc_now
+from webapp.documents.library import Row
+from webapp.documents.model import Document, ProcessingRun
+from webapp.documents.states import DocumentStatus, RunState
+from webapp.jobs.queue import Job, JobQueue
+from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
+from webapp.web.sentences import Sentence, failure
+
+# A run that is young changes quickly; an old one is asked for less and less often.
+_POLL_SECONDS = ((10, 1), (60, 2), (300, 5))
+_POLL_SECONDS_OLD = 10
+
+
+@dataclass(frozen=True)
+class StepState:
+    """A step of the pipeline, and whether it is done, current or still to come."""
+
+    name: str
+    state: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is shown of a document's processing. Templates read the lower-case words."""
+
+    document: Document
+    run: ProcessingRun | None
+    job: Job | None
+
+    @property
+    def id(self) -> UUID:
+        return self.document.id
+
+    @property
+    def document_id(self) -> UUID:
+        return self.document.id
+
+    @property
+    def filename(self) -> str:
+        return self.document.filename
+
+    @property
+    def title(self) -> str | None:
+        return self.document.title
+
+    @property
+    def content_type(self) -> str:
+        return self.document.content_type
+
+    @property
+    def size_bytes(self) -> int:
+        return self.document.size_bytes
+
+    @property
+    def page_count(self) -> int | None:
+        return self.document.page_count
+
+    @property
+    def created_at(self) -> datetime:
+        return self.document.created_at
+
+    @property
+    def status(self) -> str:
+        return self.document.status.lower()
+
+    @property
+    def is_processing(self) -> bool:
+        """Whether there is something to wait for."""
+        return self.document.status == DocumentStatus.PROCESSING
+
+    @property
+    def has_result(self) -> bool:
+        """Whether a complete result is served, of this run or of an earlier one."""
+        return self.document.published_run_id is not None
+
+    @property
+    def stage(self) -> str:
+        """The step that is under way, by the names of the checkpoints."""
+        if self.is_processing:
+            return str(self._checkpoint.get("processing_stage", "pending"))
+        return "complete" if self.document.status == DocumentStatus.READY else "failed"
+
+    @property
+    def progress(self) -> float:
+        """From 0 to 1; what has failed stays where it stopped."""
+        if self.document.status == DocumentStatus.READY:
+            return 1.0
+        return float(self._checkpoint.get("progress", 0.0))
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts have failed so far."""
+        return self.job.attempts if self.job else 0
+
+    @property
+    def steps(self) -> list[StepState]:
+        """The whole pipeline with a mark at each step."""
+        steps = STAGES.get(self.job.stage if self.job else PROCESS_DOCUMENT, STAGES[PROCESS_DOCUMENT])
+        done = set(self._checkpoint.get("completed_stages", ()))
+        current = next((step.doing for step in steps if step.done not in done), None)
+        return [StepState(step.doing, _step_state(step.doing == current, step.done in done)) for step in steps]
+
+    @property
+    def failure(self) -> Sentence | None:
+        """Why the newest run failed, for a person."""
+        return run_failure(self.run) if self.run and not self.is_processing else None
+
+    @property
+    def poll_seconds(self) -> int | None:
+        """When to ask again; None when nothing will change by itself."""
+        if not self.is_processing:
+            return None
+        age = (utc_now() - (self.run or self.document).created_at).total_seconds()
+        return next((delay for limit, delay in _POLL_SECONDS if age < limit), _POLL_SECONDS_OLD)
+
+    @property
+    def started_at(self) -> datetime | None:
+        return self.run.started_at if self.run else None
+
+    @property
+    def took(self) -> float | None:
+        return run_seconds(self.run) if self.run else None
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer of /documents/{id}/status."""
+        return {
+            "id": self.document.id,
+            "status": self.document.status,
+            "stage": self.stage,
+            "progress": round(self.progress, 4),
+            "attempts": self.attempts,
+            "error": self._error(),
+            "run": run_json(self.run) if self.run else None,
+        }
+
+    def _error(self) -> dict[str, str] | None:
+        if self.failure is None or self.run is None:
+            return None
+        code = self.run.failure_code or self.run.failure_type or self.run.state
+        return {"code": code.lower(), "message": f"{self.failure.title}. {self.failure.explanation}"}
+
+    @property
+    def _checkpoint(self) -> dict[str, Any]:
+        return dict(self.job.checkpoint) if self.job else {}
+
+
+def standings(queue: JobQueue, rows: Sequence[Row]) -> list[Standing]:
+    """The standing of each row, with one query for all their jobs."""
+    jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
+    return [Standing(row.document, row.run, jobs.get(row.run.id) if row.run else None) for row in rows]
+
+
+def run_failure(run: ProcessingRun) -> Sentence | None:
+    """The sentence for a run that did not succeed."""
+    if run.state not in {RunState.FAILED, RunState.TIMED_OUT, RunState.CANCELLED}:
+        return None
+    return failure(run.failure_code, run.failure_type or run.state)
+
+
+def run_seconds(run: ProcessingRun) -> float | None:
+    """How long a run took, once it has ended."""
+    if run.started_at is None or run.finished_at is None:
+        return None
+    return (run.finished_at - run.started_at).total_seconds()
+
+
+def run_json(run: ProcessingRun) -> dict[str, Any]:
+    """A run for programs."""
+    return {
+        "id": run.id,
+        "state": run.state,
+        "trigger": run.trigger,
+        "failure_type": run.failure_type,
+        "failure_code": run.failure_code,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+    }
+
+
+def document_json(standing: Standing) -> dict[str, Any]:
+    """A document for programs."""
+    document = standing.document
+    return {
+        "id": document.id,
+        "filename": document.filename,
+        "title": document.title,
+        "content_type": document.content_type,
+        "size_bytes": document.size_bytes,
+        "sha256": document.sha256,
+        "status": document.status,
+        "page_count": document.page_count,
+        "language": document.language,
+        "warnings": document.warnings or [],
+        "has_result": standing.has_result,
+        "created_at": document.created_at,
+        "updated_at": document.updated_at,
+        "error": standing.as_json()["error"],
+        "run": run_json(standing.run) if standing.run else None,
+    }
+
+
+def _has_progress(document: Document) -> bool:
+    return document.status != DocumentStatus.READY
+
+
+def _step_state(is_current: bool, is_done: bool) -> str:
+    if is_done:
+        return "done"
+    return "current" if is_current else "todo"

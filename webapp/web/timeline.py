@@ -1,0 +1,88 @@
+"""The history of a document as people read it: runs, and in each the moments with their distances and durations."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from webapp.documents.model import ProcessingRun, RunEvent
+from webapp.documents.states import EventKind
+from webapp.web.sentences import Sentence, failure
+from webapp.web.standing import run_failure, run_seconds
+
+_STEP_ENDS = {EventKind.STEP_SUCCEEDED, EventKind.STEP_FAILED, EventKind.STEP_REUSED}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One line: when, how long after the run was accepted, and where a step ends, how long it took."""
+
+    at: datetime
+    offset: float
+    kind: str
+    step: str | None
+    took: float | None
+    failure: Sentence | None
+    attempt: int | None
+    by: str | None
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run with its moments. Numbers count from the first run of the document."""
+
+    id: UUID
+    number: int
+    state: str
+    trigger: str
+    created_at: datetime
+    took: float | None
+    failure: Sentence | None
+    events: Sequence[Moment]
+
+
+def run_views(runs: Sequence[ProcessingRun], events: Iterable[RunEvent]) -> list[RunView]:
+    """The runs, newest first, each with its part of the document's timeline."""
+    by_run: dict[UUID, list[RunEvent]] = {}
+    for event in events:
+        by_run.setdefault(event.run_id, []).append(event)
+    return [_view(run, len(runs) - place, by_run.get(run.id, [])) for place, run in enumerate(runs)]
+
+
+def _view(run: ProcessingRun, number: int, events: list[RunEvent]) -> RunView:
+    return RunView(
+        id=run.id,
+        number=number,
+        state=run.state.lower(),
+        trigger=run.trigger.lower(),
+        created_at=run.created_at,
+        took=run_seconds(run),
+        failure=run_failure(run),
+        events=_moments(run.created_at, events),
+    )
+
+
+def _moments(began: datetime, events: list[RunEvent]) -> list[Moment]:
+    started: dict[str | None, datetime] = {}
+    moments = []
+    for event in events:
+        if event.kind == EventKind.STEP_STARTED:
+            started[event.step] = event.created_at
+        since = started.get(event.step) if event.kind in _STEP_ENDS and event.step else None
+        moments.append(_moment(began, event, since))
+    return moments
+
+
+def _moment(began: datetime, event: RunEvent, since: datetime | None) -> Moment:
+    details = event.details or {}
+    code, attempt = details.get("code"), details.get("attempt")
+    return Moment(
+        at=event.created_at,
+        offset=max(0.0, (event.created_at - began).total_seconds()),
+        kind=event.kind,
+        step=event.step,
+        took=(event.created_at - since).total_seconds() if since else None,
+        failure=failure(code) if isinstance(code, str) else None,
+        attempt=attempt if isinstance(attempt, int) else None,
+        by=str(details["by"]) if details.get("by") else None,
+    )

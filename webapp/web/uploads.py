@@ -1,0 +1,76 @@
+"""The way of an upload's bytes: from the socket to the disk, block by block, whatever form they come in."""
+
+import errno
+import io
+from typing import IO, Any
+
+from flask import Flask, Request, g
+
+from webapp.pipeline.ingest import IncomingFile, Refused
+from webapp.web import sentences
+from webapp.web.access import services
+from webapp.web.errors import Problem
+
+ENDPOINT = "upload.create"
+
+
+class Part(IncomingFile):
+    """One file of a form. One that is refused is read to its end all the same: the others are behind it,
+    and whoever sends it only listens for an answer afterwards.
+    """
+
+    refused: Refused | None = None
+
+    def write(self, data: Any) -> int:
+        """Keep the bytes, or let them pass."""
+        if self.refused is None:
+            try:
+                return super().write(data)
+            except Refused as refusal:
+                self.refused = refusal
+            except OSError as error:
+                raise _full() if error.errno in {errno.ENOSPC, errno.EDQUOT} else error from error
+        return memoryview(data).nbytes
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """A form parser goes back to the beginning once it has written all."""
+        return 0 if self.closed else super().seek(offset, whence)
+
+
+class UploadRequest(Request):
+    """A request whose files go straight to the folder that they will be stored from."""
+
+    def _get_file_stream(
+        self,
+        total_content_length: int | None,
+        content_type: str | None,
+        filename: str | None = None,
+        content_length: int | None = None,
+    ) -> IO[bytes]:
+        if self.endpoint != ENDPOINT:
+            return super()._get_file_stream(total_content_length, content_type, filename, content_length)
+        found = services()
+        part = Part(found.providers.blobs.incoming(), found.settings.upload_bytes_max)
+        g.setdefault("upload_parts", []).append(part)
+        return part  # type: ignore[return-value] # all that a form parser asks of a file is here
+
+
+def init_uploads(app: Flask) -> None:
+    """Receive files this way, and leave none behind, whatever becomes of the request."""
+    app.request_class = UploadRequest
+    app.teardown_request(_discard_parts)
+
+
+def _discard_parts(error: BaseException | None) -> None:
+    # What was taken in is gone from there already; what is left belongs to a request that broke off.
+    for part in g.pop("upload_parts", ()):
+        part.discard()
+
+
+def refusal_problem(refusal: sentences.Refusal, reason: str, **members: Any) -> Problem:
+    """A refusal as the answer to the whole request."""
+    return Problem(refusal.status, reason, title=refusal.title, detail=refusal.detail, members=members)
+
+
+def _full() -> Problem:
+    return refusal_problem(sentences.STORAGE_FULL, "storage_full")
