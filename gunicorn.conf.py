@@ -1,0 +1,76 @@
+"""How gunicorn serves Docmill: the settings are Docmill's own, read where all others are read."""
+
+import logging
+import os
+import signal
+import sys
+from typing import Any
+
+from webapp.config import Settings, SettingsError
+
+try:
+    _settings = Settings.from_environment()
+except SettingsError as error:
+    sys.exit(str(error))
+
+bind = f"{_settings.host}:{_settings.port}"
+# The embedded host is one process; several web processes beside worker processes are as you like.
+workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
+worker_class = "gthread"
+threads = _settings.web_threads
+# A kept-alive connection costs no thread.
+keepalive = 30
+# Of the process, not of a request: it must say that it lives.
+timeout = 120
+# A drain comes to its end before gunicorn loses patience.
+graceful_timeout = int(_settings.drain_seconds) + 10
+
+accesslog = None
+loglevel = "warning"
+# Behind a proxy it is PROXY_HOPS that says what to believe.
+forwarded_allow_ips = ""
+limit_request_line = 8190
+limit_request_fields = 64
+limit_request_field_size = 8190
+# Nobody steers this server through a socket in somebody's home.
+control_socket_disable = True
+
+_host: Any = None
+
+
+def post_worker_init(worker: Any) -> None:
+    """A web process can serve: say where, and let it become the embedded host where that is its part."""
+    # Imported here, or `--reload` would go on with the code that gunicorn's first process has read.
+    from webapp.web.welcome import announce  # noqa: PLC0415
+    from webapp.worker.embedded import EmbeddedHost  # noqa: PLC0415
+
+    global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if _settings.is_embedded:
+        _host = EmbeddedHost(worker.wsgi)
+        _host.start()
+    is_first = worker.age == 1
+    if is_first and _has_tables(worker.wsgi):
+        announce(worker.wsgi)
+
+
+def worker_int(worker: Any) -> None:
+    """Gunicorn is about to leave by SystemExit; a second signal must not tear up the drain that follows."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    """The last requests are answered: let the work come to a good end, too."""
+    if _host is not None and not _host.stop():
+        logging.shutdown()
+        # A thread is inside of native code, and must not meet a half-gone interpreter.
+        os._exit(0)
+
+
+def _has_tables(app: Any) -> bool:
+    """Without tables there is nobody to greet; `GET /readyz` says what to do."""
+    from webapp.db import schema_is_current  # noqa: PLC0415
+
+    with app.app_context():
+        return schema_is_current()

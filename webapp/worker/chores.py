@@ -1,0 +1,127 @@
+"""What has to be done again and again: each is safe in every process at once, and may fail until the next time."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from itertools import groupby
+from uuid import UUID
+
+from webapp.clock import utc_now
+from webapp.db import reading, transaction
+from webapp.documents import library, runs
+from webapp.pipeline import lifecycle
+from webapp.pipeline.services import Services
+from webapp.providers.ports import BlobInfo
+
+_log = logging.getLogger(__name__)
+
+# An upload takes minutes, and the rows of a new blob are committed within seconds: a day is certain.
+LITTER_AFTER_SECONDS = 24 * 3600.0
+_BATCH = 100
+
+
+def reset_silent(services: Services) -> int:
+    """Take jobs back from workers that have sent no heartbeat for too long."""
+    total = 0
+    while found := lifecycle.reset_silent(services.queue, services.settings.zombie_after_seconds):
+        for reset in found:
+            _log.warning("job %s was taken from silent worker %s: %s", reset.job_id, reset.locked_by, reset.status)
+        total += len(found)
+    return total
+
+
+def end_overdue(services: Services, window_seconds: float) -> int:
+    """End the runs whose window is over."""
+    with reading(everywhere=True):
+        overdue = runs.overdue(window_seconds)
+    ended = [run for run in overdue if lifecycle.time_out_run(services.queue, run)]
+    for run in ended:
+        _log.warning("run %s of document %s exceeded its window", run.id, run.document_id)
+    return len(ended)
+
+
+def end_orphans(services: Services) -> int:
+    """At the start of the only process that works: whatever is said to be at work is not."""
+    total = 0
+    while orphans := _running():
+        total += sum(lifecycle.terminate_run(services.queue, run) for run in orphans)
+    # Jobs that follow a run's end, too, belonged to the process that is gone.
+    with transaction(everywhere=True):
+        while lifecycle.reset_silent(services.queue, silent_seconds=0):
+            pass
+    if total:
+        _log.warning("%d runs had lost their process and have failed: PROCESS_TERMINATED", total)
+    return total
+
+
+def sweep_incoming(services: Services) -> int:
+    """Remove what broken uploads left behind."""
+    return services.providers.blobs.sweep_incoming(LITTER_AFTER_SECONDS)
+
+
+def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> int:
+    """Remove blobs that no row speaks of: of uploads that never were committed, of deleted documents.
+
+    It can take long, and stops where it is when the process wants to end.
+    """
+    blobs = services.providers.blobs
+    limit = utc_now() - timedelta(seconds=LITTER_AFTER_SECONDS)
+    removed = 0
+    for org, old in groupby((info for info in blobs.list() if info.modified_at < limit), key=_org_of):
+        if org is None:
+            continue
+        for batch in _batches(old):
+            if is_ending():
+                return removed
+            for info in _without_owner(org, batch):
+                blobs.delete(info.path)
+                removed += 1
+    if removed:
+        _log.info("%d orphan blobs were removed", removed)
+    return removed
+
+
+def _running() -> list[runs.LiveRun]:
+    with reading(everywhere=True):
+        return runs.running()
+
+
+def _batches(infos: Iterable[BlobInfo]) -> Iterator[list[BlobInfo]]:
+    batch: list[BlobInfo] = []
+    for info in infos:
+        batch.append(info)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _without_owner(org_id: UUID, infos: list[BlobInfo]) -> list[BlobInfo]:
+    owners = [_owner_of(info) for info in infos]
+    ids = {UUID(name) for kind, name in owners if kind == "documents" and _as_uuid(name)}
+    hashes = {name for kind, name in owners if kind == "extractions"}
+    with reading(org_id):
+        known = library.known_blob_owners(org_id, ids, hashes)
+    # What lies anywhere else was not put there by us, and is not ours to remove.
+    ours = {"documents", "extractions"}
+    return [
+        info for info, (kind, name) in zip(infos, owners, strict=True) if kind in ours and name and name not in known
+    ]
+
+
+def _org_of(info: BlobInfo) -> UUID | None:
+    return _as_uuid(info.path.split("/")[0])
+
+
+def _owner_of(info: BlobInfo) -> tuple[str, str]:
+    """`{org}/{kind}/{owner}/…`: the document's id, or the hash of its bytes."""
+    _, kind, owner, *_rest = [*info.path.split("/"), "", ""]
+    return kind, owner
+
+
+def _as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

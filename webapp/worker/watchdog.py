@@ -1,0 +1,61 @@
+"""Timers around the chores, and no logic: what they do stands in chores.py."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.schedulers.background import BackgroundScheduler
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp.clock import utc_now
+from webapp.providers.errors import ProviderError
+from webapp.worker.threads import AppContext
+
+_log = logging.getLogger(__name__)
+
+_THREADS = 2
+
+
+@dataclass(frozen=True)
+class Timer:
+    """A chore, how often it is done, and when for the first time."""
+
+    name: str
+    chore: Callable[[], object]
+    every_seconds: float
+    first_after_seconds: float = 0.0
+
+
+class Watchdog:
+    """Does chores on time. A chore that takes longer than its interval is not begun a second time."""
+
+    def __init__(self, app_context: AppContext, timers: list[Timer]) -> None:
+        self._app_context = app_context
+        # It would report every single run.
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        defaults = {"max_instances": 1, "coalesce": True, "misfire_grace_time": None}
+        self._scheduler = BackgroundScheduler(
+            executors={"default": ThreadPoolExecutor(_THREADS)}, job_defaults=defaults, timezone=UTC
+        )
+        for timer in timers:
+            first = utc_now() + timedelta(seconds=timer.first_after_seconds)
+            self._scheduler.add_job(
+                self._do, "interval", [timer], seconds=timer.every_seconds, next_run_time=first, id=timer.name
+            )
+
+    def start(self) -> None:
+        """Begin."""
+        self._scheduler.start()
+
+    def stop(self) -> None:
+        """Begin no further chore."""
+        self._scheduler.shutdown(wait=False)
+
+    def _do(self, timer: Timer) -> None:
+        try:
+            with self._app_context():
+                timer.chore()
+        except (SQLAlchemyError, ProviderError) as error:
+            _log.warning("%s failed and is tried again later: %s", timer.name, type(error).__name__)

@@ -1,0 +1,117 @@
+"""All that works in one process, put together: pool, watchdog, registration."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp.db import schema_is_current
+from webapp.wiring import Services
+from webapp.worker import chores
+from webapp.worker.attempt import Attempts, Handler
+from webapp.worker.handlers import HANDLERS
+from webapp.worker.policy import ExecutionPolicy
+from webapp.worker.pool import Pool, PoolSize
+from webapp.worker.register import Registration
+from webapp.worker.threads import AppContext
+from webapp.worker.watchdog import Timer, Watchdog
+
+_log = logging.getLogger(__name__)
+
+_HOUR = 3600.0
+_DAY = 24 * _HOUR
+_SOON = 600.0
+_OVERDUE_PART = 1 / 24
+
+
+class Application(Protocol):
+    """What is needed of the Flask application; its database and its services hang on it."""
+
+    extensions: dict[str, Any]
+
+    @property
+    def app_context(self) -> AppContext:
+        """Opens a context for a thread that is no request."""
+
+
+class Workshop:
+    """Start it, drain it; `on_broken` is told, from any thread, when this process is of no use any more."""
+
+    def __init__(
+        self, app: Application, on_broken: Callable[[str], None], handlers: Mapping[str, Handler] = HANDLERS
+    ) -> None:
+        self._services: Services = app.extensions["docmill"]
+        self._app_context = app.app_context
+        self._ending = threading.Event()
+        self._settings = self._services.settings
+        self._policy = ExecutionPolicy.of(self._settings)
+        self._registration = Registration(self._settings.worker_threads)
+        self._pool = Pool(
+            self._registration.name,
+            Attempts(self._services, self._policy, handlers),
+            self._app_context,
+            PoolSize(self._settings.worker_threads, self._settings.poll_seconds),
+            on_broken,
+        )
+        self._watchdog = Watchdog(self._app_context, self._timers())
+
+    def is_database_ready(self) -> bool:
+        """Whether the tables are there and up to date; says why not."""
+        try:
+            with self._app_context():
+                is_current = schema_is_current()
+        except SQLAlchemyError as error:
+            _log.warning("the database does not answer: %s", type(error).__name__)
+            return False
+        if not is_current:
+            _log.warning("the database's tables are not up to date; waiting for: flask --app wsgi db upgrade")
+        return is_current
+
+    def start(self) -> None:
+        """Begin to work, on a database that is ready."""
+        if self._policy.ends_orphans_at_start:
+            with self._app_context():
+                chores.end_orphans(self._services)
+        self._pool.start()
+        self._watchdog.start()
+        _log.info("at work with %d threads as %s", self._settings.worker_threads, self._registration.name)
+
+    def check(self) -> None:
+        """Call every few seconds."""
+        self._pool.check()
+
+    def hurry(self) -> None:
+        """Cut a drain short. Safe to call from a signal handler."""
+        self._pool.hurry()
+
+    def drain(self) -> bool:
+        """Come to a good end; says whether all threads have."""
+        self._ending.set()
+        self._watchdog.stop()
+        ended = self._pool.drain(self._settings.drain_seconds)
+        try:
+            with self._app_context():
+                self._registration.sign_off()
+        except SQLAlchemyError as error:
+            _log.warning("could not sign off: %s", type(error).__name__)
+        _log.info("drained" if ended else "drained; a step that would not end is left behind")
+        return ended
+
+    def _timers(self) -> list[Timer]:
+        services, every = self._services, self._settings.watchdog_seconds
+        window = self._policy.run_window_seconds
+        return [
+            Timer("report", self._registration.report, self._settings.heartbeat_seconds),
+            Timer("reset silent jobs", partial(chores.reset_silent, services), every),
+            Timer(
+                "end overdue runs",
+                partial(chores.end_overdue, services, window),
+                # A short window is worth little when its end is noticed a minute late.
+                min(every, max(0.1, window * _OVERDUE_PART)),
+            ),
+            Timer("sweep incoming", partial(chores.sweep_incoming, services), _HOUR, _SOON),
+            Timer("sweep orphans", partial(chores.sweep_orphans, services, self._ending.is_set), _DAY, 2 * _SOON),
+        ]
