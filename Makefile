@@ -10,8 +10,7 @@ RUNTIME := .venv/.ready-$(shell (pwd; cat requirements.txt) | cksum | cut -d ' '
 DEVELOPMENT := .venv/.ready-$(shell (pwd; cat requirements.txt requirements-dev.txt) | cksum | cut -d ' ' -f 1)
 # Marks say nothing where the Python that they speak of is gone.
 $(shell test -x .venv/bin/python || rm -f .venv/.ready-*)
-MODEL_BUILDER := webapp/providers/minilm_build.py
-MODEL_MARK := .built-$(shell cksum < $(MODEL_BUILDER) | cut -d ' ' -f 1)
+MODEL_MARK := .built-$(shell cat webapp/providers/minilm_*.py | cksum | cut -d ' ' -f 1)
 
 # The first of these that is new enough.
 PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14
@@ -31,7 +30,7 @@ define BUILD_MODEL
 models="$${MODELS_DIR:-$${DATA_DIR:-var}/models}"; \
 if ! [ -e "$$models/$(MODEL_MARK)" ]; then \
     echo "Building the embedding model (once, some seconds) ..."; \
-    .venv/bin/python -m webapp.providers.minilm_build "$$models" \
+    .venv/bin/python -m webapp.providers.minilm_build "$$models" >/dev/null \
         || { echo "The embedding model could not be built; the reason stands above." >&2; exit 1; }; \
     rm -f "$$models"/.built-*; touch "$$models/$(MODEL_MARK)"; \
 fi
@@ -62,7 +61,7 @@ dev: $(RUNTIME) ## The same, starting again by itself when code changes and show
 	exec $(WITH_ENV) sh -c '$(BUILD_MODEL); $(FLASK) db upgrade && exec .venv/bin/gunicorn --reload wsgi:app'
 
 worker: $(RUNTIME) ## Start one worker process beside a web process (needs DATABASE_URL=postgresql://...)
-	@exec $(WITH_ENV) sh -c '$(BUILD_MODEL); $(FLASK) db upgrade && exec .venv/bin/python worker.py'
+	@exec $(WITH_ENV) sh -c '$(BUILD_MODEL); exec .venv/bin/python worker.py'
 
 migrate: $(RUNTIME) ## Bring the database's tables up to date
 	@exec $(FLASK) db upgrade
