@@ -1,6 +1,8 @@
 """Reads PDFs and text on this machine, in sandboxed children; no account, no network."""
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -18,6 +20,7 @@ TEXT_JOB = "webapp.providers.text_parse:parse_text"
 PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000
 CHECK_SECONDS = 20.0
+ENDINGS = {PDF: "pdf", PLAIN: "txt", MARKDOWN: "md"}
 
 
 class LocalExtractor:
@@ -44,7 +47,7 @@ class LocalExtractor:
 
     def accepts(self, content_type: str) -> bool:
         """Say whether this kind of file can be read."""
-        return content_type in {PDF, PLAIN, MARKDOWN}
+        return content_type in ENDINGS
 
     def warm(self) -> None:
         """Begin to start the parsers' process, so that the first document does not wait for it."""
@@ -68,13 +71,14 @@ class LocalExtractor:
     ) -> Extraction:
         """Read a file in a child that may use so much memory and time and not more."""
         function, arguments = self._job(source, content_type)
-        plain = self._sandbox.run(
-            function,
-            {"source": str(source.absolute()), **arguments},
-            timeout_seconds=timeout_seconds,
-            readable=source,
-            progress=progress,
-        )
+        with _named(source, ENDINGS[content_type]) as file:
+            plain = self._sandbox.run(
+                function,
+                {"source": str(file), **arguments},
+                timeout_seconds=timeout_seconds,
+                readable=source,
+                progress=progress,
+            )
         try:
             extraction = Extraction.from_plain(plain)
         except ValueError as error:
@@ -97,3 +101,12 @@ class LocalExtractor:
         if b"%PDF-" not in head:
             raise BadInput("no PDF header")
         return PDF_JOB, {"pages_max": self._pages_max}
+
+
+@contextmanager
+def _named(source: Path, ending: str) -> Iterator[Path]:
+    """Lend the file under a name with the right ending: liteparse believes nothing else."""
+    with tempfile.TemporaryDirectory(prefix="docmill-") as folder:
+        link = Path(folder, f"document.{ending}")
+        link.symlink_to(source.absolute())
+        yield link

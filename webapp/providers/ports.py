@@ -191,15 +191,6 @@ class Embedder(Protocol):
         """Raise ProviderUnavailable unless the embedder is ready for work."""
 
 
-@dataclass(frozen=True, slots=True)
-class Providers:
-    """The providers that this process was set up with, one for each role."""
-
-    blobs: BlobStore
-    extractor: Extractor
-    embedder: Embedder
-
-
 def _extraction(plain: dict[str, Any]) -> Extraction:
     return Extraction(
         extractor=_text(plain["extractor"]),

@@ -326,8 +326,9 @@ def clean_environment(threads: int) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PATH": "/usr/bin:/bin",
         "HOME": "/nonexistent",
-        # One arena, so that the address space says something about the memory in use.
+        # Small arenas, so that the address space says something about the memory in use.
         "MALLOC_ARENA_MAX": "1",
+        "MIMALLOC_ARENA_RESERVE": "64MiB",
         "OMP_NUM_THREADS": str(threads),
         "RAYON_NUM_THREADS": str(threads),
         "TOKIO_WORKER_THREADS": str(threads),

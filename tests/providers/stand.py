@@ -1,0 +1,37 @@
+"""The places and files that the providers' tests stand on."""
+
+import os
+from pathlib import Path
+
+from webapp.providers.errors import ProviderError
+from webapp.providers.local_extract import LocalExtractor
+from webapp.providers.minilm_build import ensure
+from webapp.providers.ports import Extraction
+
+ROOT = Path(__file__).resolve().parents[2]
+PDF = "application/pdf"
+
+
+def models_folder() -> Path:
+    """Build the embedding model once for all runs of the tests; later runs find it."""
+    folder = Path(os.environ.get("MODELS_DIR") or ROOT / ".cache" / "models")
+    ensure(folder)
+    return folder
+
+
+def extract(
+    extractor: LocalExtractor, folder: Path, data: bytes, content_type: str = PDF, timeout_seconds: float = 30
+) -> Extraction:
+    """Put bytes into a file and read it."""
+    source = folder / "source"
+    source.write_bytes(data)
+    return extractor.extract(source, content_type, timeout_seconds=timeout_seconds, progress=lambda _: None)
+
+
+def failure(extractor: LocalExtractor, folder: Path, data: bytes, content_type: str = PDF) -> ProviderError:
+    """Read bytes that can't be read and give the error."""
+    try:
+        extract(extractor, folder, data, content_type)
+    except ProviderError as error:
+        return error
+    raise AssertionError("a failure was expected")
