@@ -108,7 +108,7 @@ class Upload {
     this.file = file;
     this.row = document.getElementById("upload-template").content.firstElementChild.cloneNode(true);
     this.find("name").textContent = file.name;
-    this.find("size").textContent = megabytes(file.size);
+    this.find("size").textContent = sizeText(file.size);
     this.find("progress").setAttribute("aria-label", file.name);
     this.cancel = this.find("cancel");
     this.cancel.setAttribute("aria-label", words.cancel.replace("{name}", file.name));
@@ -220,11 +220,14 @@ function parse(text) {
   }
 }
 
-function megabytes(bytes) {
-  const [size, unit] = bytes < 1e6 ? [bytes / 1024, "kilobyte"] : [bytes / 1024 / 1024, "megabyte"];
+function sizeText(bytes) {
+  let [size, unit] = [bytes, "byte"];
+  if (bytes >= 1024) [size, unit] = [bytes / 1024, "kilobyte"];
+  if (bytes >= 1e6) [size, unit] = [bytes / 1024 / 1024, "megabyte"];
   return new Intl.NumberFormat(document.documentElement.lang, {
     style: "unit",
     unit,
+    unitDisplay: unit === "byte" ? "long" : "short",
     maximumFractionDigits: size < 10 ? 1 : 0,
   }).format(size);
 }

@@ -13,6 +13,7 @@ from webapp.documents import events, library, runs
 from webapp.documents.model import Document, DocumentField, DocumentTable
 from webapp.documents.states import RunTrigger
 from webapp.pipeline import lifecycle
+from webapp.pipeline.markdown import split_pages
 from webapp.providers.errors import BlobMissing
 from webapp.search import passages
 from webapp.search.model import Chunk
@@ -24,6 +25,7 @@ from webapp.web.standing import Standing, document_json, run_json, run_seconds, 
 from webapp.web.timeline import run_views
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
+pages.add_app_template_filter(markdown.render, "as_html")
 
 PASSAGES_SHOWN = 50
 _NUMBER_DIGITS_MAX = 9
@@ -291,7 +293,7 @@ def _read_standing(org: UUID, document_id: UUID) -> Standing:
 def _text(found: Found) -> Text | None:
     """The part that was asked for, by its number or by a page that is in it."""
     source = _markdown(found.document) if found.standing.has_result else None
-    parts = markdown.parts(markdown.pieces(source)) if source and source.strip() else []
+    parts = markdown.parts(split_pages(source, found.document.page_count)) if source and source.strip() else []
     if not parts:
         return None
     page = _number("page")

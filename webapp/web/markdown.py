@@ -4,7 +4,6 @@ The Markdown came out of a stranger's file. It is rendered without raw HTML, and
 passes an allow list: no attribute but the address of a link, and no address but http, https and mailto.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +11,9 @@ import nh3
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from webapp.pipeline.markdown import MarkdownPage
+
 PART_CHARACTERS = 40_000
-_PAGE_MARK = re.compile(r"^<!-- page (\d+) -->[ \t]*$", re.MULTILINE)
 _TAGS = {
     "a", "b", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "i", "li", "ol", "p", "pre", "s",
     "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -22,58 +22,40 @@ _HEADINGS_BELOW = 2
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Markdown that lies on one page; formats without pages have number None."""
-
-    page: int | None
-    markdown: str
-
-
-@dataclass(frozen=True)
 class RenderedPiece:
-    """The same as HTML. `is_start` where the page begins here and not in the part before."""
+    """The text of a page, or a part of it, as HTML; `is_start` where the page does not go on from the part before."""
 
     page: int | None
     html: Markup
     is_start: bool
 
 
-def pieces(markdown: str) -> list[Piece]:
-    """A text cut at its page marks."""
-    marks = list(_PAGE_MARK.finditer(markdown))
-    starts = [0, *(mark.end() for mark in marks)]
-    ends = [*(mark.start() for mark in marks), len(markdown)]
-    pages: list[int | None] = [None, *(int(mark.group(1)) for mark in marks)]
-    found = [Piece(page, markdown[start:end]) for page, start, end in zip(pages, starts, ends, strict=True)]
-    return [piece for piece in found if piece.page is not None or piece.markdown.strip()]
-
-
-def parts(found: Sequence[Piece]) -> list[list[Piece]]:
-    """Pieces put together into parts that a browser shows at once; pages are cut only where they must be."""
-    result: list[list[Piece]] = []
+def parts(found: Sequence[MarkdownPage]) -> list[list[MarkdownPage]]:
+    """Pages put together into parts that a browser shows at once; pages are cut only where they must be."""
+    result: list[list[MarkdownPage]] = []
     size = 0
     for piece in found:
-        for slice_ in _slices(piece.markdown):
+        for slice_ in _slices(piece.text):
             if not result or size + len(slice_) > PART_CHARACTERS:
                 result.append([])
                 size = 0
-            result[-1].append(Piece(piece.page, slice_))
+            result[-1].append(MarkdownPage(piece.number, slice_))
             size += len(slice_)
     return result
 
 
-def part_of_page(found: Sequence[Sequence[Piece]], page: int) -> int:
+def part_of_page(found: Sequence[Sequence[MarkdownPage]], page: int) -> int:
     """The index of the part in which a page begins; the first where there is no such page."""
-    return next((index for index, part in enumerate(found) if any(piece.page == page for piece in part)), 0)
+    return next((index for index, part in enumerate(found) if any(piece.number == page for piece in part)), 0)
 
 
-def rendered(found: Sequence[Sequence[Piece]], index: int) -> list[RenderedPiece]:
+def rendered(found: Sequence[Sequence[MarkdownPage]], index: int) -> list[RenderedPiece]:
     """One part as HTML."""
-    before = found[index - 1][-1].page if index else None
+    before = found[index - 1][-1].number if index else None
     result = []
     for piece in found[index]:
-        result.append(RenderedPiece(piece.page, render(piece.markdown), piece.page != before))
-        before = piece.page
+        result.append(RenderedPiece(piece.number, render(piece.text), piece.number != before))
+        before = piece.number
     return result
 
 

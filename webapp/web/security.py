@@ -17,7 +17,6 @@ HTMX_URL = "https://cdn.jsdelivr.net/npm/htmx.org@2.0.11/dist/htmx.min.js"
 HTMX_INTEGRITY = "sha384-2OatzQy1H+Zd/IIrjr1TcuDGqLXeHhbooAyJY1KdQMKnr4LZ22k31GBLdYKHmVjg"
 
 FORM_BYTES_MAX = 256 * 1024
-_UPLOAD_OVERHEAD_BYTES = 1024 * 1024
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 _HEADERS = {
@@ -82,7 +81,7 @@ def _believe_proxies(app: Flask, hops: int) -> None:
 def _limit_body(upload_bytes_max: int) -> None:
     # Any other kind of body is read into memory as a whole, so only a multipart one may be large.
     if request.endpoint == uploads.ENDPOINT and request.mimetype == "multipart/form-data":
-        request.max_content_length = upload_bytes_max + _UPLOAD_OVERHEAD_BYTES
+        request.max_content_length = uploads.FORM_FILES_MAX * upload_bytes_max
 
 
 def _add_headers(response: Response) -> Response:

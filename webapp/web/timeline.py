@@ -63,14 +63,17 @@ def _view(run: ProcessingRun, number: int, events: list[RunEvent]) -> RunView:
 
 
 def _moments(began: datetime, events: list[RunEvent]) -> list[Moment]:
-    started: dict[str | None, datetime] = {}
-    moments = []
+    """A step that has ended is one line: its end, and how long it took. Its beginning shows only while it runs."""
+    under_way: dict[str | None, RunEvent] = {}
+    moments: dict[UUID, Moment] = {}
     for event in events:
+        start = under_way.pop(event.step, None) if event.kind in _STEP_ENDS else None
+        if start is not None:
+            moments.pop(start.id, None)
         if event.kind == EventKind.STEP_STARTED:
-            started[event.step] = event.created_at
-        since = started.get(event.step) if event.kind in _STEP_ENDS and event.step else None
-        moments.append(_moment(began, event, since))
-    return moments
+            under_way[event.step] = event
+        moments[event.id] = _moment(began, event, start.created_at if start else None)
+    return list(moments.values())
 
 
 def _moment(began: datetime, event: RunEvent, since: datetime | None) -> Moment:

@@ -12,6 +12,9 @@ from webapp.web.access import services
 from webapp.web.errors import Problem
 
 ENDPOINT = "upload.create"
+# A form without script sends all its files at once. Each is held to the limit for files by itself; one that is too
+# large is read to its end, so that its sender hears why, and only a whole form beyond all sense is cut off.
+FORM_FILES_MAX = 50
 
 
 class Part(IncomingFile):
