@@ -38,8 +38,7 @@ def embed_missing(context: StageContext, chunks: Sequence[StagedChunk]) -> Embed
     """Ask for the vectors that nobody asked for yet; a crash loses the batch in flight and no other."""
     texts = {chunk.sha256: chunk.text for chunk in chunks}
     known = known_hashes(context, texts.keys())
-    # Texts of like length make the fastest batches.
-    missing = sorted((sha256 for sha256 in texts if sha256 not in known), key=lambda sha256: len(texts[sha256]))
+    missing = [sha256 for sha256 in texts if sha256 not in known]
     done = len(known)
     for batch in _batches(missing, context.providers.embedder.batch_size):
         context.check()

@@ -12,14 +12,14 @@ from webapp.documents.model import Document
 from webapp.search.model import Chunk
 from webapp.search.snippet import Segment, snippet
 from webapp.search.vectors import QueryVector, nearest
-from webapp.search.words import best_by_words, clean_query, query_words
+from webapp.search.words import best_by_terms, clean_query, identifiers, query_terms, query_words
 
 CANDIDATES_MIN = 50
 # Ranks, not scores: those of the two legs cannot be compared.
 RANK_OFFSET = 60
-# Meaning finds more than words do, so words only help it, unless they are all there is to go by:
-# a single word, or something with digits in it, which hardly has a meaning.
-WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 0.5, 1.0, 2.0
+# Meaning finds more than words do, so words only help it, unless there is just one. An exact
+# number or code comes before everything else.
+MEANING_WEIGHT, WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 1.0, 0.5, 1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,19 @@ def search(org_id: UUID, text: str, vector: QueryVector | None, limit: int, fold
     if not query or limit < 1:
         return []
     candidates = max(CANDIDATES_MIN, 2 * limit)
-    by_words = best_by_words(org_id, query, candidates)
-    by_meaning = nearest(org_id, vector, candidates, folder) if vector else []
-    scores = fuse([(by_meaning, 1.0), (by_words, words_weight(query))])
+    words = query_words(query)
+    scores = fuse(
+        [
+            (nearest(org_id, vector, candidates, folder) if vector else [], MEANING_WEIGHT),
+            (
+                best_by_terms(org_id, query_terms(query), candidates),
+                WORDS_WEIGHT if len(words) > 1 else SINGLE_WORD_WEIGHT,
+            ),
+            (best_by_terms(org_id, identifiers(query), candidates), EXACT_WEIGHT),
+        ]
+    )
     best = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:limit]
-    return _hits(org_id, best, scores, query_words(query))
+    return _hits(org_id, best, scores, words)
 
 
 def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
@@ -61,14 +69,6 @@ def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
         for rank, chunk_id in enumerate(ids, start=1):
             scores[chunk_id] = scores.get(chunk_id, 0.0) + weight / (RANK_OFFSET + rank)
     return scores
-
-
-def words_weight(query: str) -> float:
-    """How much the words count beside the meaning."""
-    words = query_words(query)
-    if any(character.isdigit() for word in words for character in word):
-        return EXACT_WEIGHT
-    return SINGLE_WORD_WEIGHT if len(words) == 1 else WORDS_WEIGHT
 
 
 def _hits(org_id: UUID, ids: Sequence[UUID], scores: dict[UUID, float], words: Sequence[str]) -> list[Hit]:

@@ -38,7 +38,7 @@ def nearest(org_id: UUID, wanted: QueryVector, limit: int, folder: Path) -> list
 
 
 def _is_large(org_id: UUID) -> bool:
-    some = "SELECT count(*) FROM (SELECT 1 FROM chunks WHERE org_id = :org_id LIMIT :most) AS some"
+    some = "SELECT count(*) FROM (SELECT 1 FROM chunks WHERE org_id = :org_id LIMIT :most) AS few"
     count = session().scalar(
         text(some).bindparams(bindparam("org_id", type_=Uuid)), {"org_id": org_id, "most": EXACT_CHUNKS_MAX + 1}
     )

@@ -5,6 +5,7 @@ reaches the database as a value.
 """
 
 import re
+from collections.abc import Sequence
 from uuid import UUID
 
 from sqlalchemy import Uuid, bindparam, text
@@ -13,8 +14,10 @@ from webapp.db import session
 
 QUERY_CHARACTERS_MAX = 1000
 TERMS_MAX = 32
+IDENTIFIER_CHARACTERS_MIN = 3
 
 _WORD = re.compile(r"\w+")
+_AROUND = re.compile(r"^\W+|\W+$")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Words that say nothing about a subject; PostgreSQL's dictionary knows its own.
 _COMMON = frozenset(
@@ -39,23 +42,29 @@ def query_words(query: str) -> list[str]:
     return (telling or words)[:TERMS_MAX]
 
 
-def best_by_words(org_id: UUID, query: str, limit: int) -> list[UUID]:
-    """The passages of an org that hold any of the words, best first."""
-    words = query_words(query)
-    if not words:
+def query_terms(query: str) -> list[str]:
+    """The words, and what stands together without a space: "KX-4711-B" is found as a whole, too."""
+    compounds = [part for part in query.split() if len(_WORD.findall(part)) > 1]
+    return list(dict.fromkeys([*compounds[:TERMS_MAX], *query_words(query)]))
+
+
+def identifiers(query: str) -> list[str]:
+    """What hardly has a meaning and is meant exactly: numbers, and codes with digits in them."""
+    parts = (_AROUND.sub("", part) for part in query.split())
+    exact = [part for part in parts if len(part) >= IDENTIFIER_CHARACTERS_MIN and any(map(str.isdigit, part))]
+    return list(dict.fromkeys(exact))[:TERMS_MAX]
+
+
+def best_by_terms(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]:
+    """The passages of an org that hold any of the terms, best first."""
+    if not terms:
         return []
     if session().get_bind().dialect.name == "postgresql":
-        return _on_postgresql(org_id, _terms(query, words), limit)
-    return _on_sqlite(org_id, words, limit)
+        return _on_postgresql(org_id, terms, limit)
+    return _on_sqlite(org_id, terms, limit)
 
 
-def _terms(query: str, words: list[str]) -> list[str]:
-    """Words, and what stands together without a space: "INV-2024-001" is indexed as a whole, too."""
-    compounds = [part for part in query.split() if len(_WORD.findall(part)) > 1]
-    return list(dict.fromkeys([*compounds[:TERMS_MAX], *words]))
-
-
-def _on_postgresql(org_id: UUID, terms: list[str], limit: int) -> list[UUID]:
+def _on_postgresql(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]:
     any_of = " || ".join(f"plainto_tsquery('english', :term{number})" for number in range(len(terms)))
     # Made of numbered parameters alone. The rank is divided by the logarithm of the length (1).
     statement = text(
@@ -84,7 +93,7 @@ _FTS5 = (
 )
 
 
-def _on_sqlite(org_id: UUID, words: list[str], limit: int) -> list[UUID]:
-    # Quoted, a word is a string to FTS5; a word holds no quotation mark.
-    wanted = " OR ".join(f'"{word}"' for word in words)
+def _on_sqlite(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]:
+    # In quotation marks a term is a string to FTS5, or several words in a row.
+    wanted = " OR ".join('"' + term.replace('"', " ") + '"' for term in terms)
     return [row.id for row in session().execute(_FTS5, {"wanted": wanted, "org_id": org_id, "limit": limit})]
