@@ -6,6 +6,7 @@ tests/contracts/test_job_queue.py, and has to pass all of it.
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -114,20 +115,15 @@ class SqlLetterbox:
                 connection.execute(change.values(earlier), {"job": row.id})
 
     def together(self, *tasks: Callable[[], Any]) -> list[Any]:
-        outcomes: list[Any] = [None] * len(tasks)
         start = threading.Barrier(len(tasks))
 
-        def run(place: int, task: Callable[[], Any]) -> None:
+        def run(task: Callable[[], Any]) -> Any:
             with self.app.app_context():
                 start.wait(20)
-                outcomes[place] = task()
+                return task()
 
-        threads = [threading.Thread(target=run, args=pair) for pair in enumerate(tasks)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return outcomes
+        with ThreadPoolExecutor(len(tasks)) as threads:
+            return list(threads.map(run, tasks))
 
 
 def _document(org_id: UUID) -> Document:

@@ -25,8 +25,3 @@ class RetryPolicy:
 
     def _backoff_seconds(self, attempts: int) -> float:
         return min(self.max_seconds, self.base_seconds * 2.0 ** min(attempts, _DOUBLINGS_MAX))
-
-
-def is_last(attempts: int, max_attempts: int) -> bool:
-    """Whether a failure now, with so many attempts counted before it, is the job's last."""
-    return attempts + 1 >= max_attempts

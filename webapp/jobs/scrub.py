@@ -9,42 +9,36 @@ import re
 MASK = "***"
 # Bounds the work on a message of any length; what is kept is far shorter anyway.
 _READ_CHARACTERS_MAX = 20_000
-_LONGEST_VALUE = 4_000
 
-_NAMES = (
-    r"(?:(?:api|account|access|shared|subscription|secret|private|encryption|client)[-_ ]?)*"
-    r"(?:access[-_ ]?)?(?:key|secret|token|password|passwd|passphrase|pwd|signature|credential|authorization)"
-)
+# Quantifiers are possessive (`++`) or short, names begin where no name goes on: hostile words must not
+# make a pattern try again from every character.
+_TELLING = "key secret token password passwd passphrase pwd pass signature credential credentials authorization cookie"
+_ENDS_LIKE_A_SECRET = "|".join(f"(?<={ending})" for ending in [*_TELLING.split(), "sid", "sig"])
+_VALUE = r"""(?!\*\*\*)(?:\\?"(?:[^"\\]|\\.)*+"?|\\?'[^']*+'?|[^\s&;,'"<>]++)"""
 # `password=…`, `"api_key": "…"`, `AccountKey=…;`, `Ocp-Apim-Subscription-Key: …`, also in query strings.
 _NAMED = re.compile(
-    rf"(?P<name>(?<![a-z0-9])[a-z0-9_.-]{{0,40}}?{_NAMES}|(?<![a-z0-9])(?:sig|pass|sid|cookie|set-cookie))"
-    rf"(?P<between>['\"]?\s{{0,3}}(?:=|:|%3d)\s{{0,3}})"
-    rf"(?P<value>\"[^\"]{{0,{_LONGEST_VALUE}}}\"?|'[^']{{0,{_LONGEST_VALUE}}}'?|[^\s&;,'\"<>]{{1,{_LONGEST_VALUE}}})",
+    rf"(?P<name>(?<![\w.-])[\w.-]{{1,200}}+(?:{_ENDS_LIKE_A_SECRET})\\?['\"]?\s{{0,3}}(?:=|:)\s{{0,3}}){_VALUE}",
     re.IGNORECASE,
 )
-# The value of a whole header is secret: `Authorization: Digest username=…, …`.
-_HEADER = re.compile(
-    rf"(?P<name>\b(?:proxy-)?authorization['\"]?\s{{0,3}}[:=]\s{{0,3}}|\b(?:set-)?cookie['\"]?\s{{0,3}}:\s{{0,3}})"
-    rf"(?P<value>\"[^\"\n]{{0,{_LONGEST_VALUE}}}\"?|'[^'\n]{{0,{_LONGEST_VALUE}}}'?|[^\n\"']{{1,{_LONGEST_VALUE}}})",
-    re.IGNORECASE,
-)
+# Where such a header stands without quotes, the whole line is its value.
+_HEADER = re.compile(r"(?P<name>\b(?:authorization|cookie)\s{0,3}[:=]\s{0,3})(?!\*\*\*)[^\s'\"][^\n]*+", re.IGNORECASE)
 _SCHEME = re.compile(
-    r"\b(?P<scheme>bearer|basic|api-key|sharedaccesssignature)\s{1,3}[a-z0-9._~+/=&%-]{6,}", re.IGNORECASE
+    r"\b(?P<scheme>bearer|basic|api-key|sharedaccesssignature)\s{1,3}[a-z0-9._~+/=&%-]{6,}+", re.IGNORECASE
 )
-# `postgresql://user:password@host`, `https://token@host`.
-_URL_USER = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]{1,30}://)[^\s/?#'\"<>]{1,500}@", re.IGNORECASE)
-# The query of a signed URL grants what it signs.
-_SIGNED_QUERY = re.compile(
-    r"\?(?=[^\s'\"<>]{0,2000}?(?:sig|signature|x-amz-signature|token|x-goog-signature)=)[^\s'\"<>]{1,4000}",
+# `postgresql://user:password@host`, `https://token@host`; a careless password may hold a slash.
+_URL_USER = re.compile(
+    r"(?P<scheme>\b[a-z][a-z0-9+.-]{1,30}://)(?:[^\s/?#'\"<>]{1,500}|[^\s/:@]{0,100}:[^\s'\"<>]{1,500})@",
     re.IGNORECASE,
 )
-# Keys whose form gives them away: OpenAI, JWT, Yandex, GitHub, AWS, Azure (32 hexadecimal digits, or 84 to 88
-# of base64), and our own API tokens.
+_QUERY = re.compile(r"\?[^\s'\"<>]++")
+_SIGNED = re.compile(r"(?:sig|signature|token|credential)=", re.IGNORECASE)
+# Keys whose form gives them away: OpenAI, JWT, Yandex, GitHub, AWS, Azure (32 hexadecimal digits, or
+# 84 to 88 of base64).
 _SHAPES = re.compile(
-    r"\b(?:sk|pk|rk)-[A-Za-z0-9_*-]{8,}"
-    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?"
-    r"|\bAQVN[A-Za-z0-9_-]{16,}"
-    r"|\bgh[pousr]_[A-Za-z0-9]{16,}"
+    r"\b(?:sk|pk|rk)-[A-Za-z0-9_*-]{8,}+"
+    r"|\beyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{4,}+(?:\.[A-Za-z0-9_-]*+)?"
+    r"|\bAQVN[A-Za-z0-9_-]{16,}+"
+    r"|\bgh[pousr]_[A-Za-z0-9]{16,}+"
     r"|\bA(?:KIA|SIA)[A-Z0-9]{16}\b"
     r"|(?<![0-9A-Fa-f-])[0-9A-Fa-f]{32}(?![0-9A-Fa-f-])"
     r"|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{84,88}={0,2}(?![A-Za-z0-9+/=])"
@@ -57,9 +51,14 @@ def scrubbed(words: str, characters_max: int = 2_000) -> str:
     """The same words, fit to be kept: no secrets, no control characters, no longer than asked for."""
     words = _CONTROL.sub("\ufffd", words[:_READ_CHARACTERS_MAX])
     words = _URL_USER.sub(rf"\g<scheme>{MASK}@", words)
-    words = _SIGNED_QUERY.sub(f"?{MASK}", words)
+    words = _QUERY.sub(_without_signature, words)
     words = _HEADER.sub(rf"\g<name>{MASK}", words)
     words = _SCHEME.sub(rf"\g<scheme> {MASK}", words)
-    words = _NAMED.sub(rf"\g<name>\g<between>{MASK}", words)
+    words = _NAMED.sub(rf"\g<name>{MASK}", words)
     words = _SHAPES.sub(MASK, words)
     return words if len(words) <= characters_max else words[: characters_max - 1] + "…"
+
+
+def _without_signature(query: re.Match[str]) -> str:
+    """The query of a signed URL grants what it signs, so none of it stays."""
+    return f"?{MASK}" if _SIGNED.search(query[0]) else query[0]

@@ -63,9 +63,12 @@ _limit: BindParameter[int] = bindparam("limit", type_=Integer(), literal_execute
 _job_ids: BindParameter[Any] = bindparam("job_ids", expanding=True)
 _pairs: BindParameter[Any] = bindparam("pairs", expanding=True)
 
-_mine = and_(jobs.c.id == _job, jobs.c.lease_id == bindparam("lease", type_=Uuid()), _LEASED)
+# A lease stands for PROCESSING: the database refuses one in any other state. Naming the state here as
+# well would invite PostgreSQL to look a job up among all that are leased, dead rows included, instead
+# of by its id.
+_mine = and_(jobs.c.id == _job, jobs.c.lease_id == bindparam("lease", type_=Uuid()))
 # Job and lease belong together; the ids alone are what finds the rows by their index.
-_mine_of_many = and_(jobs.c.id.in_(_job_ids), tuple_(jobs.c.id, jobs.c.lease_id).in_(_pairs), _LEASED)
+_mine_of_many = and_(jobs.c.id.in_(_job_ids), tuple_(jobs.c.id, jobs.c.lease_id).in_(_pairs))
 # SQLite has no row-level security: an org's transaction must not see another org's jobs there, either.
 _in_scope = or_(_org.is_(None), jobs.c.org_id == _org)
 

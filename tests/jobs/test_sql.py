@@ -1,0 +1,221 @@
+"""What a queue in the application's own database promises beyond the interface."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import insert, update
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from tests.jobs.letterbox import SqlLetterbox, claim_one, enqueue, ids, new_run
+from webapp.clock import now
+from webapp.db import NoTransaction, reading, transaction
+from webapp.jobs.model import Job as JobRow
+from webapp.jobs.queue import JobError, LeaseLost, NewJob
+from webapp.jobs.states import JobStatus
+
+SILENT = JobError("worker_silent", "its worker fell silent")
+
+
+class Wanted(Exception):
+    """Ends a transaction on purpose."""
+
+
+# It joins ----------------------------------------------------------------------------------------
+
+
+def enqueue_and_fail(letterbox: SqlLetterbox, job: NewJob) -> None:
+    with transaction(job.org_id):
+        letterbox.queue.enqueue([job])
+        raise Wanted
+
+
+def test_a_job_is_enqueued_with_the_rows_around_it_or_not_at_all(letterbox: SqlLetterbox) -> None:
+    job = new_run(letterbox).job()
+    with pytest.raises(Wanted):
+        enqueue_and_fail(letterbox, job)
+    assert letterbox.queue.get(job.id) is None
+    with transaction(job.org_id):
+        letterbox.queue.enqueue([job])
+    assert letterbox.queue.get(job.id) is not None
+
+
+def test_a_lost_lease_takes_the_whole_transaction_with_it(letterbox: SqlLetterbox) -> None:
+    enqueue(letterbox)
+    lease = claim_one(letterbox)
+    letterbox.queue.cancel_run(lease.run_id)
+    other = new_run(letterbox).job()
+
+    def store_late() -> None:
+        with transaction(lease.org_id):
+            letterbox.queue.enqueue([other])
+            letterbox.queue.fence(lease)
+
+    with pytest.raises(LeaseLost):
+        store_late()
+    assert letterbox.queue.get(other.id) is None
+
+
+def test_a_reading_changes_nothing(letterbox: SqlLetterbox) -> None:
+    enqueue(letterbox)
+    with reading(everywhere=True), pytest.raises(NoTransaction):
+        letterbox.queue.claim("a")
+
+
+def test_an_org_sees_and_changes_only_its_own(letterbox: SqlLetterbox) -> None:
+    ours, theirs = letterbox.new_org(), letterbox.new_org()
+    job = letterbox.new_runs(1, theirs)[0].job(held=True)
+    letterbox.queue.enqueue([job])
+    with transaction(ours):
+        queue = letterbox.queue
+        assert queue.get(job.id) is None
+        assert queue.of_run(job.run_id) == []
+        assert queue.live_of_runs([job.run_id]) == {}
+        assert sum(queue.counts().values()) == 0
+        assert queue.unhold(job.run_id) == queue.cancel_run(job.run_id) == queue.fail_run(job.run_id, SILENT) == 0
+    with reading(theirs):
+        assert letterbox.queue.get(job.id) is not None
+        assert letterbox.queue.counts()[JobStatus.PENDING] == 1
+
+
+# Locks -------------------------------------------------------------------------------------------
+
+
+only_postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+
+
+@only_postgresql
+def test_nobody_takes_a_job_whose_worker_is_storing(letterbox: SqlLetterbox) -> None:
+    """A watchdog passes by: whoever has passed the fence may finish."""
+    job = enqueue(letterbox)
+    lease = claim_one(letterbox)
+    letterbox.pass_time(7201)
+    with transaction(lease.org_id):
+        letterbox.queue.fence(lease)
+        assert letterbox.together(lambda: letterbox.queue.reset_stale(7200, SILENT)) == [[]]
+        letterbox.queue.checkpoint(lease, {"stored": True})
+    found = letterbox.queue.get(job.id)
+    assert found is not None
+    assert (found.status, found.checkpoint) == (JobStatus.PROCESSING, {"stored": True})
+
+
+@only_postgresql
+def test_a_heartbeat_waits_for_no_lock(letterbox: SqlLetterbox) -> None:
+    """One job is in the middle of a long store; the beat of the others must not wait for it."""
+    enqueue(letterbox)
+    others = [enqueue(letterbox) for _ in range(2)]
+    stored, *waiting = letterbox.queue.claim("a", 3)
+    letterbox.pass_time(7201)
+    with transaction(stored.org_id):
+        letterbox.queue.fence(stored)
+        (held,) = letterbox.together(lambda: letterbox.queue.heartbeat([stored, *waiting]))
+    assert held == {stored.job_id, *ids(others)}
+    assert [found.job_id for found in letterbox.queue.reset_stale(7200, SILENT)] == [stored.job_id]
+
+
+@only_postgresql
+def test_a_claim_passes_by_what_another_is_claiming(letterbox: SqlLetterbox) -> None:
+    jobs = [enqueue(letterbox) for _ in range(3)]
+    with transaction(everywhere=True):
+        assert ids(letterbox.queue.claim("a", 2)) == ids(jobs[:2])
+        (others,) = letterbox.together(lambda: letterbox.queue.claim("b", 2))
+    assert ids(others) == ids(jobs[2:])
+
+
+@pytest.mark.slow
+def test_opposite_orders_end_in_no_deadlock(letterbox: SqlLetterbox) -> None:
+    run = new_run(letterbox)
+    stages = [f"stage {number}" for number in range(8)]
+    stop = threading.Event()
+
+    def work(*, backwards: bool) -> int:
+        rounds = 0
+        while not stop.is_set():
+            leases = letterbox.queue.claim("a", 8)
+            ordered = leases[::-1] if backwards else leases
+            letterbox.queue.heartbeat(ordered)
+            letterbox.queue.release(ordered)
+            rounds += 1
+        return rounds
+
+    def watch() -> int:
+        for _ in range(40):
+            letterbox.queue.reset_stale(-1, SILENT, limit=3)
+            letterbox.queue.cancel_run(run.id)
+            letterbox.queue.enqueue([run.job(stage, max_attempts=1_000_000, held=True) for stage in stages])
+            letterbox.queue.unhold(run.id)
+        stop.set()
+        return 40
+
+    rounds = letterbox.together(lambda: work(backwards=False), lambda: work(backwards=True), watch)
+    assert all(rounds)
+
+
+# Impossible rows ---------------------------------------------------------------------------------
+
+IMPOSSIBLE: dict[str, dict[str, Any]] = {
+    "unknown status": {"status": "SLEEPING"},
+    "at work without a lease": {"status": "PROCESSING", "locked_by": "a", "started_at": now(), "heartbeat_at": now()},
+    "at work for nobody": {"status": "PROCESSING", "lease_id": uuid4(), "started_at": now(), "heartbeat_at": now()},
+    "at work without a beat": {"status": "PROCESSING", "lease_id": uuid4(), "locked_by": "a", "started_at": now()},
+    "at work since never": {"status": "PROCESSING", "lease_id": uuid4(), "locked_by": "a", "heartbeat_at": now()},
+    "waiting under a lease": {"lease_id": uuid4()},
+    "waiting for its holder": {"locked_by": "a"},
+    "waiting and ended": {"completed_at": now()},
+    "done at no time": {"status": "COMPLETED"},
+    "failed at no time": {"status": "FAILED"},
+    "cancelled and still held": {"status": "CANCELLED", "completed_at": now(), "lease_id": uuid4(), "locked_by": "a"},
+    "more attempts than allowed": {"attempts": 4},
+    "fewer attempts than none": {"attempts": -1},
+    "no attempt allowed": {"max_attempts": 0},
+    "a run of another org": {"run_id": uuid4()},
+    "a document of another org": {"document_id": uuid4()},
+}
+
+
+@pytest.mark.parametrize("values", IMPOSSIBLE.values(), ids=IMPOSSIBLE.keys())
+def test_the_database_refuses_an_impossible_job(letterbox: SqlLetterbox, values: dict[str, Any]) -> None:
+    job = enqueue(letterbox, max_attempts=3)
+    with pytest.raises(IntegrityError), transaction(everywhere=True) as opened:
+        opened.execute(update(JobRow).where(JobRow.id == job.id).values(**values))
+
+
+def test_the_database_refuses_a_second_live_job(letterbox: SqlLetterbox) -> None:
+    job = enqueue(letterbox)
+    again = {"org_id": job.org_id, "document_id": job.document_id, "run_id": job.run_id, "stage": job.stage}
+    with pytest.raises(IntegrityError), transaction(everywhere=True) as opened:
+        opened.execute(insert(JobRow).values(**again, max_attempts=1))
+
+
+def test_a_job_of_no_document_is_refused(letterbox: SqlLetterbox) -> None:
+    stranger = NewJob(letterbox.new_org(), uuid4(), uuid4(), "extract", max_attempts=1)
+    with pytest.raises(IntegrityError):
+        letterbox.queue.enqueue([stranger])
+
+
+@only_postgresql
+def test_a_transaction_that_failed_is_not_taken_for_a_lost_lease(letterbox: SqlLetterbox) -> None:
+    """An error of the database is neither an answer nor a reason to drop the job."""
+    enqueue(letterbox)
+    lease = claim_one(letterbox)
+
+    def run_out_of_time() -> None:
+        with transaction(lease.org_id) as opened:
+            opened.connection().exec_driver_sql("SET LOCAL lock_timeout = '50ms'")
+            letterbox.queue.complete(lease)
+
+    with transaction(everywhere=True):
+        letterbox.queue.fence(lease)
+        (error,) = letterbox.together(lambda: _caught(run_out_of_time))
+    assert isinstance(error, OperationalError)
+    letterbox.queue.complete(lease)
+
+
+def _caught(act: Callable[[], Any]) -> Exception | None:
+    try:
+        act()
+    except (OperationalError, LeaseLost) as error:
+        return error
+    return None
