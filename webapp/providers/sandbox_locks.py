@@ -48,7 +48,7 @@ def forbid_files(readable: str | None) -> bool:
     The limit of the environment alone would not be enough: a captured parser could read the
     parent's through /proc, and the database file from its place.
     """
-    version = _landlock_version()
+    version = landlock_version()
     if version < 1:
         return False
     handled = max(rights for since, rights in FILE_RIGHTS.items() if since <= version)
@@ -68,7 +68,8 @@ def forbid_files(readable: str | None) -> bool:
         os.close(ruleset)
 
 
-def _landlock_version() -> int:
+def landlock_version() -> int:
+    """Give the version of Landlock that this kernel has; below 1 there is none."""
     if sys.platform != "linux":
         return 0
     return int(_libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1))

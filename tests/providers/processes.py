@@ -1,0 +1,18 @@
+"""Waiting for processes that are not our children."""
+
+import os
+import select
+from contextlib import suppress
+
+WAIT_SECONDS = 20
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait for the end of any process; AssertionError when it does not come."""
+    with suppress(ProcessLookupError):
+        number = os.pidfd_open(pid)
+        try:
+            gone, _, _ = select.select([number], [], [], WAIT_SECONDS)
+        finally:
+            os.close(number)
+        assert gone, f"process {pid} is still there after {WAIT_SECONDS} s"
