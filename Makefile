@@ -39,7 +39,7 @@ endef
 # $(call step,what is checked,command,what to do when it fails): silent when all is well.
 define step
 @printf '%-18s' '$(1)'; \
-if output=$$($(2) 2>&1); then echo ok; else echo FAILED; printf '%s\n' "$$output" '' '$(3)'; exit 1; fi
+if output=$$( $(2) 2>&1 ); then echo ok; else echo FAILED; printf '%s\n' "$$output" '' '$(3)'; exit 1; fi
 endef
 
 help: ## What can be done here
