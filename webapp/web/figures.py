@@ -79,7 +79,8 @@ def calls(org_id: UUID) -> list[CallFigure]:
 def filenames(org_id: UUID, document_ids: set[UUID]) -> dict[UUID, str]:
     """The names of some documents, in one query."""
     wanted = Document.org_id == org_id, Document.id.in_(document_ids)
-    return dict(session().execute(select(Document.id, Document.filename).where(*wanted)).tuples().all())
+    rows = session().execute(select(Document.id, Document.filename).where(*wanted))
+    return {row.id: row.filename for row in rows}
 
 
 def retryable(org_id: UUID, limit: int) -> list[UUID]:

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, g, request
+from werkzeug.exceptions import SecurityError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from webapp.config import Settings
@@ -17,7 +18,7 @@ HTMX_URL = "https://cdn.jsdelivr.net/npm/htmx.org@2.0.11/dist/htmx.min.js"
 HTMX_INTEGRITY = "sha384-2OatzQy1H+Zd/IIrjr1TcuDGqLXeHhbooAyJY1KdQMKnr4LZ22k31GBLdYKHmVjg"
 
 FORM_BYTES_MAX = 256 * 1024
-_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -34,11 +35,12 @@ _POLICY = (
 
 def init_security(app: Flask, settings: Settings) -> None:
     """Hosts, proxies, sizes and headers."""
-    app.config["TRUSTED_HOSTS"] = trusted_hosts(settings)
+    hosts = trusted_hosts(settings)
     app.config["MAX_CONTENT_LENGTH"] = FORM_BYTES_MAX
     app.config["MAX_FORM_MEMORY_SIZE"] = FORM_BYTES_MAX
     if settings.proxy_hops:
         _believe_proxies(app, settings.proxy_hops)
+    app.before_request(lambda: _check_host(hosts))
     app.before_request(lambda: _limit_body(settings.upload_bytes_max))
     app.after_request(_add_headers)
     app.context_processor(lambda: _for_templates(settings))
@@ -62,7 +64,7 @@ def trusted_hosts(settings: Settings) -> list[str] | None:
     public = urlsplit(settings.public_url).hostname if settings.public_url else None
     known = [*_LOOPBACK_NAMES, *([public] if public else [])]
     if settings.trusted_hosts:
-        return [*settings.trusted_hosts, *known]
+        return [*(host.lower() for host in settings.trusted_hosts), *known]
     return known if _is_loopback(settings.host) else None
 
 
@@ -76,6 +78,15 @@ def _is_loopback(host: str) -> bool:
 def _believe_proxies(app: Flask, hops: int) -> None:
     # The host is left alone: proxies pass it on as it is, and few of them remove a forged X-Forwarded-Host.
     app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=0)  # type: ignore[method-assign]
+
+
+def _check_host(hosts: list[str] | None) -> None:
+    # Flask's own TRUSTED_HOSTS knows no IPv6 addresses, which have colons of their own.
+    if hosts is None:
+        return
+    asked = urlsplit(f"//{request.host}").hostname or ""
+    if not any(asked == host or (host.startswith(".") and asked.endswith(host)) for host in hosts):
+        raise SecurityError
 
 
 def _limit_body(upload_bytes_max: int) -> None:
