@@ -4,6 +4,8 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
+from types import FrameType
 from typing import Any
 
 from webapp.config import Settings, SettingsError
@@ -49,19 +51,25 @@ def post_worker_init(worker: Any) -> None:
     if _settings.is_embedded:
         _host = EmbeddedHost(worker.wsgi)
         _host.start()
-    is_first = worker.age == 1
-    if is_first and _has_tables(worker.wsgi):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, partial(_leave, worker))
+    if worker.age == 1 and _has_tables(worker.wsgi):
         announce(worker.wsgi)
 
 
-def worker_int(worker: Any) -> None:
-    """Gunicorn is about to leave by SystemExit; a second signal must not tear up the drain that follows."""
-    for number in (signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)
+def _leave(worker: Any, number: int, frame: FrameType | None) -> None:
+    """Whoever asks: answer the requests that are under way, and meanwhile bring the work to a good end.
+
+    gunicorn's own answer to SIGINT and SIGQUIT takes locks inside of a signal handler, and hangs
+    where the main thread holds them.
+    """
+    if _host is not None:
+        _host.on_signal(number, frame)
+    worker.handle_exit(number, frame)
 
 
 def worker_exit(server: Any, worker: Any) -> None:
-    """The last requests are answered: let the work come to a good end, too."""
+    """The last request is answered: now wait for the work."""
     if _host is not None and not _host.stop():
         logging.shutdown()
         # A thread is inside of native code, and must not meet a half-gone interpreter.

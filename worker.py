@@ -33,9 +33,9 @@ def _work(workshop: Workshop, departure: Departure, settings: Settings) -> int:
             return 0
     workshop.start()
     departure.on_hurry = workshop.hurry
-    while (reason := departure.wait(settings.heartbeat_seconds)) is None:
+    while not departure.wait(settings.heartbeat_seconds):
         workshop.check()
-    _log.info("leaving: %s", reason)
+    _log.info("leaving: %s", departure.reason)
     workshop.drain()
     return 1 if departure.failure else 0
 

@@ -3,6 +3,7 @@
 import queue
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from webapp.clock import monotonic
@@ -19,6 +20,7 @@ class Departure:
         self._reasons: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._asked_at: float | None = None
         self.on_hurry: Callable[[], None] = lambda: None
+        self.reason: str | None = None
         self.failure: str | None = None
 
     def listen(self) -> None:
@@ -30,18 +32,21 @@ class Departure:
         """The first asks to leave, a second to do so at once."""
         if self._asked_at is None:
             self._asked_at = monotonic()
-            self._reasons.put(signal.Signals(number).name)
+            self.ask(signal.Signals(number).name)
         elif monotonic() - self._asked_at >= ONE_WISH_SECONDS:
             self.on_hurry()
+
+    def ask(self, why: str) -> None:
+        """It is time to leave."""
+        self._reasons.put(why)
 
     def on_broken(self, why: str) -> None:
         """Something that the process cannot do without has ended."""
         self.failure = why
-        self._reasons.put(why)
+        self.ask(why)
 
-    def wait(self, seconds: float) -> str | None:
-        """The reason to leave; None when there was none for so long."""
-        try:
-            return self._reasons.get(timeout=seconds)
-        except queue.Empty:
-            return None
+    def wait(self, seconds: float) -> bool:
+        """Whether it is time to leave, at once or within so long. For one thread only."""
+        with suppress(queue.Empty):
+            self.reason = self.reason or self._reasons.get(timeout=seconds)
+        return self.reason is not None
