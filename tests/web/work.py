@@ -1,0 +1,66 @@
+"""Documents and jobs as the workers leave them, for the pages that show them."""
+
+import hashlib
+from dataclasses import dataclass
+from uuid import UUID
+
+from flask import Flask
+
+from webapp.clock import new_id
+from webapp.db import session, transaction
+from webapp.documents.model import Document
+from webapp.documents.states import FailureType, RunTrigger
+from webapp.jobs.queue import JobError, JobQueue, Lease
+from webapp.pipeline import lifecycle
+
+
+@dataclass(frozen=True)
+class Work:
+    """One org's document with its newest run and job."""
+
+    document_id: UUID
+    run_id: UUID
+    job_id: UUID
+
+
+def queued(app: Flask, org_id: UUID, filename: str = "a.pdf") -> Work:
+    """A document that waits for a worker."""
+    queue: JobQueue = app.extensions["docmill"].queue
+    document_id = new_id()
+    with app.app_context(), transaction(org_id):
+        session().add(_document(org_id, document_id, filename))
+        session().flush()
+        run_id = lifecycle.queue_run(queue, org_id, document_id, RunTrigger.UPLOAD, max_attempts=3)
+        [job] = queue.of_run(run_id)
+    return Work(document_id, run_id, job.id)
+
+
+def failed(app: Flask, org_id: UUID, filename: str = "a.pdf", message: str = "it broke") -> Work:
+    """A document whose only job has failed."""
+    queue: JobQueue = app.extensions["docmill"].queue
+    work = queued(app, org_id, filename)
+    with app.app_context():
+        lease = _claim(queue, work.job_id)
+        lifecycle.start_run(queue, lease)
+        error = JobError("timed_out", message, "TimedOut", "extract")
+        lifecycle.fail_run(queue, lease, FailureType.STEP_FAILED, error)
+    return work
+
+
+def _claim(queue: JobQueue, job_id: UUID) -> Lease:
+    with transaction(everywhere=True):
+        leases = {lease.job_id: lease for lease in queue.claim("tests", limit=1000)}
+        queue.release([lease for lease in leases.values() if lease.job_id != job_id])
+    return leases[job_id]
+
+
+def _document(org_id: UUID, document_id: UUID, filename: str) -> Document:
+    return Document(
+        id=document_id,
+        org_id=org_id,
+        filename=filename,
+        content_type="application/pdf",
+        size_bytes=1,
+        sha256=hashlib.sha256(document_id.bytes).hexdigest(),
+        blob_path=f"{org_id}/documents/{document_id}/original",
+    )
