@@ -7,7 +7,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, select
-from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects import postgresql
 
 from webapp.db import session
 from webapp.search.model import CachedEmbedding
@@ -43,7 +43,7 @@ def save(org_id: UUID, model: str, vectors: Mapping[str, Vector]) -> None:
         for sha256 in sorted(vectors)
     ]
     # The clause is the same in both databases, and each compiles it.
-    session().execute(sqlite.insert(CachedEmbedding).on_conflict_do_nothing(), rows)
+    session().execute(postgresql.insert(CachedEmbedding).on_conflict_do_nothing(), rows)
 
 
 def _key(org_id: UUID, model: str) -> tuple[ColumnElement[bool], ...]:
