@@ -20,7 +20,7 @@ from webapp.providers.incoming import PRIVATE, make_folder, sweep
 from webapp.providers.ports import BlobInfo
 
 COPY_BYTES = 1 << 20
-PLACE_TRIES = 5
+PLACE_TRIES = 50
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 # What filesystems without hard links answer; the copy goes another way then.
@@ -160,8 +160,8 @@ class LocalBlobStore:
 
     def _place(self, file: Path, target: Path, *, replace: bool) -> None:
         for attempt in range(PLACE_TRIES):
-            self._make_parents(target.parent)
             try:
+                self._make_folders(target.parent)
                 if replace:
                     file.replace(target)
                 else:
@@ -171,14 +171,17 @@ class LocalBlobStore:
                 # A deletion pruned the folder between our two steps: make it again.
                 if attempt == PLACE_TRIES - 1 or not file.exists():
                     raise
-        _sync_folder(target.parent)
+        # All the way up: whoever made a folder beside us may not have synced it yet.
+        for folder in target.parents:
+            _sync_folder(folder)
+            if folder == self._blobs:
+                break
 
-    def _make_parents(self, folder: Path) -> None:
-        if folder.is_dir():
-            return
-        self._make_parents(folder.parent)
-        folder.mkdir(mode=PRIVATE, exist_ok=True)
-        _sync_folder(folder.parent)
+    def _make_folders(self, folder: Path) -> None:
+        missing = [part for part in (folder, *folder.parents) if part.is_relative_to(self._blobs) and not part.is_dir()]
+        for part in reversed(missing):
+            with suppress(FileExistsError):
+                part.mkdir(mode=PRIVATE)
 
     def _files(self, folder: Path) -> Iterator[Path]:
         for parent, _, names in os.walk(folder):

@@ -1,9 +1,10 @@
 """Reads PDFs and text on this machine, in sandboxed children; no account, no network."""
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version as installed
 from pathlib import Path
 
@@ -70,23 +71,35 @@ class LocalExtractor:
         progress: Callable[[float], None],
     ) -> Extraction:
         """Read a file in a child that may use so much memory and time and not more."""
-        function, arguments = self._job(source, content_type)
+        job = self._job(source, content_type)
+        rising = _Rising(progress)
+        deadline = time.monotonic() + timeout_seconds
         with _named(source, ENDINGS[content_type]) as file:
-            plain = self._sandbox.run(
-                function,
-                {"source": str(file), **arguments},
-                timeout_seconds=timeout_seconds,
-                readable=source,
-                progress=progress,
-            )
+            try:
+                plain = self._run(job, file, source, timeout_seconds, rising)
+            except ParserCrashed:
+                remaining = deadline - time.monotonic()
+                if not job.arguments.get("layout") or remaining <= 0:
+                    raise
+                # One bad page should not cost the text of all: pdfium alone needs far less.
+                plain = self._run(job.without_layout(), file, source, remaining, rising)
+        rising(1.0)
+        return self._checked(plain)
+
+    def _run(self, job: "_Job", file: Path, source: Path, timeout_seconds: float, progress: "_Rising") -> object:
+        arguments = {"source": str(file), **job.arguments}
+        return self._sandbox.run(
+            job.function, arguments, timeout_seconds=timeout_seconds, readable=source, progress=progress
+        )
+
+    def _checked(self, plain: object) -> Extraction:
         try:
             extraction = Extraction.from_plain(plain)
         except ValueError as error:
             raise ParserCrashed("the parser's answer has the wrong form") from error
-        progress(1.0)
         return clean_extraction(replace(extraction, extractor=self.name, version=self.version))
 
-    def _job(self, source: Path, content_type: str) -> tuple[str, dict[str, object]]:
+    def _job(self, source: Path, content_type: str) -> "_Job":
         if not self.accepts(content_type):
             raise BadInput(f"no parser for {content_type}", code=FailureCode.UNSUPPORTED)
         try:
@@ -97,10 +110,32 @@ class LocalExtractor:
         if not head:
             raise BadInput("the file has no bytes", code=FailureCode.EMPTY)
         if content_type != PDF:
-            return TEXT_JOB, {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN}
+            return _Job(TEXT_JOB, {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN})
         if b"%PDF-" not in head:
             raise BadInput("no PDF header")
-        return PDF_JOB, {"pages_max": self._pages_max}
+        return _Job(PDF_JOB, {"pages_max": self._pages_max, "layout": True})
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    function: str
+    arguments: dict[str, object]
+
+    def without_layout(self) -> "_Job":
+        return replace(self, arguments=self.arguments | {"layout": False})
+
+
+class _Rising:
+    """Passes progress on, but never a step back: a second try begins at nought again."""
+
+    def __init__(self, progress: Callable[[float], None]) -> None:
+        self._progress = progress
+        self._highest = 0.0
+
+    def __call__(self, fraction: float) -> None:
+        if fraction > self._highest:
+            self._highest = fraction
+            self._progress(fraction)
 
 
 @contextmanager

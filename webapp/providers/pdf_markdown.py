@@ -8,7 +8,7 @@ from webapp.providers.ports import PAGE_MARK
 
 RUNNING_PAGES_MIN = 3
 RUNNING_SHARE = 0.5
-EDGE_BLOCKS = 2
+EDGE_BLOCKS, LONG_PAGE_BLOCKS = 2, 6
 
 _PAGE_NUMBER = re.compile(
     r"[-\u2013\u2014\s]*(?:page|p\.|pg\.?|seite|página|pagina|\u0441\u0442\u0440\.?)?\s*(?:\d{1,5}|[ivxlc]{1,7})"
@@ -20,7 +20,8 @@ _ESCAPED_UNDERSCORE = re.compile(r"(?<=\w)\\_(?=\w)")
 _OUR_MARK = re.compile(r"<!(?=--\s*page\b)", re.IGNORECASE)
 _EMPTY_FENCE = re.compile(r"```\w*\s*```")
 _HEADING = re.compile(r"^#{1,6}\s+(.+)$", re.MULTILINE)
-_MARKUP = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}|\\(?=[^\w\s])")
+_EMPHASIS = re.compile(r"(?<!\\)(\*{1,3}|`+)(?=\S)(.{1,400}?)(?<=\S)\1")
+_ESCAPE = re.compile(r"\\([^\w\s]|_)")
 
 
 def assemble(pages: Sequence[str]) -> str:
@@ -62,12 +63,13 @@ def first_heading(markdown: str) -> str | None:
 
 def plain(text: str) -> str:
     """Take the marks of emphasis and escaping out of one line of Markdown."""
-    return _MARKUP.sub("", text).strip()
+    return _ESCAPE.sub(r"\1", _EMPHASIS.sub(r"\2", text)).strip()
 
 
 def _edges(page: Sequence[str]) -> set[int]:
     size = len(page)
-    return {*range(min(EDGE_BLOCKS, size)), *range(max(0, size - EDGE_BLOCKS), size)}
+    depth = EDGE_BLOCKS if size >= LONG_PAGE_BLOCKS else 1
+    return {*range(min(depth, size)), *range(max(0, size - depth), size)}
 
 
 def _without_running(page: Sequence[str], running: set[str], seen: set[str], count: int) -> str:

@@ -47,7 +47,10 @@ class _Findings:
 
 
 def parse_pdf(arguments: dict[str, object], report: Report) -> dict[str, Any]:
-    """Read the PDF at `source`; the answer is an Extraction as plain data."""
+    """Read the PDF at `source`; the answer is an Extraction as plain data.
+
+    Without `layout` pdfium reads alone: the caller's second try after a crash.
+    """
     source, pages_max = str(arguments["source"]), int(str(arguments["pages_max"]))
     with _opened(source) as document:
         count = len(document)
@@ -55,7 +58,7 @@ def parse_pdf(arguments: dict[str, object], report: Report) -> dict[str, Any]:
             raise BadInput("the PDF has no pages")
         if count > pages_max:
             raise BadInput(f"{count} pages, {pages_max} allowed", code=FailureCode.TOO_LARGE)
-        layouts = _layouts(source, count, report)
+        layouts = _layouts(source, count, report) if arguments["layout"] else {}
         findings = _compare(document, layouts)
         title = document.get_metadata_value("Title")
         language = _declared_language(document)

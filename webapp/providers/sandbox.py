@@ -40,6 +40,8 @@ BOOT = "import sys; sys.path[:] = {path!r}; from webapp.providers.sandbox_nurser
 GRACE_SECONDS = 5.0
 CHUNK_BYTES = 1 << 18
 REQUEST_BYTES_MAX = 1 << 16
+# A library that gets no memory aborts, often while it doubles something; a bad pointer is a SIGSEGV.
+OUT_OF_MEMORY_SHARES = {"SIGABRT": 0.4, "SIGTRAP": 0.4, "SIGILL": 0.4}
 OUT_OF_MEMORY_SHARE = 0.7
 OUT_OF_MEMORY_WORDS = ("memory allocation", "out of memory", "bad_alloc", "cannot allocate memory")
 
@@ -308,7 +310,8 @@ class _Job:
     def _death(self, report: dict[str, object]) -> ParserCrashed:
         name = _signal_name(report.get("signal"))
         peak, words = report.get("peak_bytes"), str(report.get("words", "")).lower()
-        starved = isinstance(peak, int) and peak > OUT_OF_MEMORY_SHARE * self._limits.memory_bytes
+        share = OUT_OF_MEMORY_SHARES.get(name, OUT_OF_MEMORY_SHARE)
+        starved = isinstance(peak, int) and peak > share * self._limits.memory_bytes
         if name != "SIGXCPU" and (starved or any(w in words for w in OUT_OF_MEMORY_WORDS)):
             return self._memory_error(name)
         limit = {"SIGXCPU": " (cpu limit)", "SIGXFSZ": " (file size limit)"}.get(name, "")
