@@ -156,6 +156,7 @@ def test_a_deflate_bomb_meets_the_memory_limit(extractor: LocalExtractor, folder
     assert error.code is FailureCode.PARSER_MEMORY
 
 
+@pytest.mark.slow
 def test_endlessly_nested_forms_meet_a_limit(extractor: LocalExtractor, folder: Path) -> None:
     start = time.monotonic()
     assert failure(extractor, folder, samples.nested_forms_pdf()).code in {

@@ -1,5 +1,6 @@
 """Parsers can crash, hang, grow and lie; the process that called them goes on unharmed."""
 
+import gc
 import os
 import signal
 import socket
@@ -227,6 +228,14 @@ def test_closing_ends_everything() -> None:
     sandbox = Sandbox((JOBS,), LIMITS)
     nursery = _nursery_of(sandbox)
     sandbox.close()
+    wait_until_gone(nursery)
+
+
+def test_a_dropped_sandbox_ends_everything() -> None:
+    sandbox = Sandbox((JOBS,), LIMITS)
+    nursery = _nursery_of(sandbox)
+    del sandbox
+    gc.collect()
     wait_until_gone(nursery)
 
 

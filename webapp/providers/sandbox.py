@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Self
+from weakref import WeakSet, finalize
 
 from webapp.providers.errors import (
     BadInput,
@@ -69,7 +70,7 @@ class Sandbox:
         self._limits = limits or Limits()
         self._lock = threading.Lock()
         self._nursery: _Nursery | None = None
-        os.register_at_fork(after_in_child=self._forget)
+        _living.add(self)
 
     def warm(self) -> None:
         """Start the nursery without waiting for it: the imports run while we go on."""
@@ -128,12 +129,24 @@ class Sandbox:
             self._nursery = _Nursery(self._modules, self._limits)
         return self._nursery
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Drop the parent's nursery after a fork: it answers to the parent alone."""
         self._lock = threading.Lock()
         if self._nursery is not None:
-            self._nursery.control.close()
+            self._nursery.leave()
             self._nursery = None
+
+
+# Sandboxes that a fork has to part from their nurseries.
+_living: WeakSet[Sandbox] = WeakSet()
+
+
+def _forget_all() -> None:
+    for sandbox in _living:
+        sandbox.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 
 class _Nursery:
@@ -159,6 +172,8 @@ class _Nursery:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
+        # So that a sandbox that is merely dropped, or the end of the program, ends it too.
+        self.end = finalize(self, _end, self.control, self._process)
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -167,11 +182,18 @@ class _Nursery:
         """Send the child's and the nursery's ends of a job's sockets."""
         socket.send_fds(self.control, [b"j"], [job.child_end.fileno(), job.nursery_end.fileno()])
 
-    def end(self) -> None:
-        # The children die with it: each has asked the kernel for that.
+    def leave(self) -> None:
+        """Let go without ending it: it is another process's child."""
+        self.end.detach()
         self.control.close()
-        self._process.kill()
-        self._process.wait()
+        self._process.returncode = 0
+
+
+def _end(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
+    # The children die with it: each has asked the kernel for that.
+    control.close()
+    process.kill()
+    process.wait()
 
 
 class _Job:
