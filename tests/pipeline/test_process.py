@@ -13,7 +13,7 @@ from webapp.db import in_transaction, transaction
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.states import FailureType, RunTrigger
 from webapp.jobs.model import Job
-from webapp.jobs.queue import JobError, LeaseLost
+from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.pipeline import artifacts, lifecycle
 from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
 from webapp.providers.errors import BadInput, FailureCode, ProviderError
@@ -369,7 +369,7 @@ def test_an_emptied_cache_of_vectors_is_filled_again(workplace: Workplace, monke
 def test_a_worker_that_lost_its_job_writes_nothing_more(workplace: Workplace) -> None:
     document_id = workplace.upload(prose(20), "story.md").document.id
     zombie = workplace.claim()
-    taken = []
+    taken: list[Lease] = []
 
     class Slow(Fallible):
         def embed(self, texts: Any) -> list[list[float]]:

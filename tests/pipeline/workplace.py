@@ -35,21 +35,15 @@ class Crash(BaseException):
     """The process is gone: nothing after this moment happens."""
 
 
-@dataclass
 class Counted:
     """An Extractor around another: counts the calls, and fails or dies when it is told to."""
 
-    real: Extractor
-    calls: int = 0
-    failures: list[BaseException] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return self.real.name
-
-    @property
-    def version(self) -> str:
-        return self.real.version
+    def __init__(self, real: Extractor) -> None:
+        self.real = real
+        self.name = real.name
+        self.version = real.version
+        self.calls = 0
+        self.failures: list[BaseException] = []
 
     def options_key(self) -> str:
         return self.real.options_key()

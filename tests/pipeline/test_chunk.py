@@ -1,0 +1,116 @@
+"""Passages: of a readable size, with pages and headings, and the same ids for the same text."""
+
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.pipeline.workplace import prose
+from webapp.clock import monotonic
+from webapp.pipeline.chunk import CHUNK_CHARACTERS, PIECE_CHARACTERS, make_chunks
+from webapp.providers.ports import Extraction
+
+DOCUMENT = UUID(int=1)
+
+
+def extraction(markdown: str, page_count: int | None = None) -> Extraction:
+    return Extraction("test", "1", markdown, page_count=page_count)
+
+
+def texts(markdown: str) -> list[str]:
+    return [chunk.text for chunk in make_chunks(DOCUMENT, extraction(markdown))]
+
+
+def test_passages_are_of_a_readable_size() -> None:
+    found = texts(
+        "\n\n".join(f"Paragraph {number} tells of harbours and lights at length. " * 4 for number in range(99))
+    )
+
+    assert all(len(text) <= CHUNK_CHARACTERS[1] for text in found)
+    assert sum(len(text) >= CHUNK_CHARACTERS[0] for text in found) > 0.7 * len(found)
+
+
+def test_nothing_is_lost() -> None:
+    text = prose(200).decode()
+    assert len(text) > 2 * PIECE_CHARACTERS
+
+    assert "".join("".join(texts(text)).split()) == "".join(text.split())
+
+
+@given(st.text(max_size=3000))
+def test_nothing_is_lost_of_any_text(text: str) -> None:
+    found = texts(text)
+
+    assert "".join("".join(found).split()) == "".join(text.split())
+    assert all(chunk.strip() for chunk in found)
+
+
+def test_ids_follow_from_document_text_and_occurrence() -> None:
+    text = "\n\n".join(["word " * 150] * 3)
+    first, second = make_chunks(DOCUMENT, extraction(text)), make_chunks(DOCUMENT, extraction(text))
+    other = make_chunks(uuid4(), extraction(text))
+
+    assert [chunk.id for chunk in first] == [chunk.id for chunk in second]
+    assert len({chunk.sha256 for chunk in first}) == 1
+    assert len({chunk.id for chunk in first} | {chunk.id for chunk in other}) == 6
+
+
+def test_unchanged_text_keeps_its_ids() -> None:
+    before = make_chunks(DOCUMENT, extraction(prose(40).decode()))
+    after = make_chunks(DOCUMENT, extraction("# New\n\nA beginning.\n\n" + prose(40).decode()))
+
+    kept = {chunk.id for chunk in before} & {chunk.id for chunk in after}
+    assert len(kept) >= 0.8 * len(before)
+
+
+def test_passages_know_pages_and_headings() -> None:
+    pages = [
+        f"<!-- page {number} -->\n\n## Part {number}\n\n" + f"Words of page {number}. " * 40 for number in (1, 2, 3)
+    ]
+
+    chunks = make_chunks(DOCUMENT, extraction("\n\n".join(pages), page_count=3))
+
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+    for chunk in chunks:
+        assert "<!--" not in chunk.text
+        assert chunk.page_from is not None
+        assert f"page {chunk.page_from}." in chunk.text
+        assert f"page {chunk.page_to}." in chunk.text
+        assert chunk.heading == f"Part {chunk.page_from}"
+    assert {chunk.page_from for chunk in chunks} == {1, 2, 3}
+
+
+def test_a_passage_can_run_over_a_page() -> None:
+    pages = [f"<!-- page {number} -->\n\nShort page {number}." for number in (1, 2)]
+
+    (chunk,) = make_chunks(DOCUMENT, extraction("\n\n".join(pages), page_count=2))
+
+    assert (chunk.page_from, chunk.page_to) == (1, 2)
+
+
+@pytest.mark.parametrize("blank", ["", "\n\n", "<!-- page 1 -->\n\n<!-- page 2 -->\n\n", " \t "])
+def test_no_text_makes_no_passages(blank: str) -> None:
+    assert make_chunks(DOCUMENT, extraction(blank, page_count=2)) == []
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "x" * 2_000_000,
+        "> " * 200_000,
+        "[" * 500_000,
+        "|a|b|\n|-|-|\n" + "|c|d|\n" * 100_000,
+        "\n" * 500_000 + "x",
+        "é" * 999,
+    ],
+    ids=["unbroken", "quotes", "brackets", "table", "empty lines", "accents"],
+)
+def test_time_is_bounded(hostile: str) -> None:
+    started = monotonic()
+
+    found = texts(hostile)
+
+    assert found
+    assert all(len(text) <= CHUNK_CHARACTERS[1] for text in found)
+    assert monotonic() - started < 15
