@@ -9,7 +9,7 @@ from uuid import UUID
 
 import click
 from flask import Flask, current_app
-from flask.cli import AppGroup
+from flask.cli import AppGroup, with_appcontext
 from sqlalchemy.engine import make_url
 
 from webapp.accounts import orgs, passwords, tokens, users
@@ -161,6 +161,7 @@ def _retry_jobs(org_name: str, job_ids: tuple[UUID, ...], *, is_all: bool) -> No
 
 
 @click.command("doctor")
+@with_appcontext
 def _doctor() -> None:
     """Look at settings (secrets left out), database, tables, files and model."""
     _show_settings()

@@ -1,14 +1,12 @@
 """For monitors: is the process alive, can it serve, and in figures how it does."""
 
 from collections.abc import Callable
-from pathlib import Path
 
-from alembic.script import ScriptDirectory
-from flask import Blueprint, Response, current_app, jsonify
+from flask import Blueprint, Response, jsonify
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from webapp.db import reading
+from webapp.db import reading, schema_is_current
 from webapp.providers.errors import ProviderError
 from webapp.web import metrics
 from webapp.web.access import ops_only, org_id, public, services
@@ -71,11 +69,10 @@ def check_database() -> None:
 def check_schema() -> None:
     """NotReady unless the tables are those that this version expects."""
     try:
-        with reading(everywhere=True) as session:
-            current = session.scalar(text("SELECT version_num FROM alembic_version"))
+        is_current = schema_is_current()
     except SQLAlchemyError as error:
-        raise NotReady("The tables are missing: run “flask --app wsgi db upgrade”.") from error
-    if current != newest_schema():
+        raise NotReady("The tables cannot be looked at.") from error
+    if not is_current:
         raise NotReady("The tables are not this version's: run “flask --app wsgi db upgrade”.")
 
 
@@ -88,13 +85,3 @@ def check_blobs() -> None:
 
 
 CHECKS: dict[str, Callable[[], None]] = {"database": check_database, "schema": check_schema, "blobs": check_blobs}
-
-
-def newest_schema() -> str | None:
-    """The revision of the newest migration, read once."""
-    known: str | None = current_app.extensions.get("docmill_schema")
-    if known is None:
-        folder = Path(current_app.extensions["migrate"].directory)
-        known = ScriptDirectory(str(folder)).get_current_head()
-        current_app.extensions["docmill_schema"] = known
-    return known

@@ -1,5 +1,9 @@
-"""Figures for Prometheus: what this process answered, and how the asking org's work stands."""
+"""Figures for Prometheus: what this process answered, and how the asking org's work stands.
 
+With several web processes each scrape meets one of them; the label `process` keeps their counts apart.
+"""
+
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
@@ -24,7 +28,7 @@ def init_metrics(app: Flask) -> None:
     durations = Histogram(
         "docmill_http_request_seconds",
         "Time to answer a request",
-        ("method", "endpoint", "status"),
+        ("method", "endpoint", "status", "process"),
         buckets=_BUCKETS,
         registry=registry,
     )
@@ -36,7 +40,8 @@ def init_metrics(app: Flask) -> None:
             # Endpoints and known methods only: what a stranger types must not become a label.
             endpoint = request.endpoint or "none"
             method = request.method if request.url_rule else "other"
-            durations.labels(method, endpoint, str(response.status_code)).observe(monotonic() - started)
+            labels = (method, endpoint, str(response.status_code), str(os.getpid()))
+            durations.labels(*labels).observe(monotonic() - started)
         return response
 
     app.before_request(_start)

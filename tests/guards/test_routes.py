@@ -1,0 +1,170 @@
+"""Every route is authorised or listed as public, every form proves where it comes from, every id is one's own."""
+
+import re
+from uuid import UUID, uuid4
+
+import pytest
+from flask import Flask
+from werkzeug.routing import Rule
+
+from tests.guards.sources import ROOT, project_files
+from tests.web.people import HTML, HX, JSON, Browser, People, Program
+from tests.web.work import failed
+from webapp.accounts import tokens
+from webapp.db import reading
+from webapp.web.access import Access, access_of
+from webapp.web.csrf import FIELD
+
+# Whoever adds a line here says to everybody on the network: come in.
+PUBLIC = {"static", "account.sign_in", "account.sign_in_link", "health.healthz", "health.readyz"}
+FOR_OPS = {"ops.overview", "ops.jobs", "ops.retry_job", "ops.retry_jobs", "health.prometheus"}
+FOR_PEOPLE = {
+    "account.sign_out",
+    "account.show",
+    "account.set_password",
+    "account.create_token",
+    "account.revoke_token",
+}
+_FORM = re.compile(r"<form\b(?P<head>[^>]*)>(?P<body>.*?)</form>", re.DOTALL | re.IGNORECASE)
+
+
+@pytest.fixture
+def people(app: Flask) -> People:
+    """Whoever a test needs."""
+    return People(app)
+
+
+def _rules(app: Flask) -> list[Rule]:
+    return sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule)
+
+
+def _url(rule: Rule, ids: dict[str, UUID] | None = None) -> str:
+    """The rule's address, with the given ids or invented ones."""
+    given = ids or {}
+    path = re.sub(r"<uuid:(\w+)>", lambda found: str(given.get(found[1]) or uuid4()), rule.rule)
+    return re.sub(r"<int:\w+>", "1", path)
+
+
+def _methods(rule: Rule) -> list[str]:
+    return sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+
+
+def test_what_is_public_is_listed(app: Flask) -> None:
+    assert _endpoints(app, Access.PUBLIC) == PUBLIC
+    assert _endpoints(app, Access.OPS) == FOR_OPS
+    assert _endpoints(app, Access.PERSON) == FOR_PEOPLE
+
+
+def _endpoints(app: Flask, access: Access) -> set[str]:
+    return {rule.endpoint for rule in _rules(app) if access_of(app, rule.endpoint) is access}
+
+
+def test_a_stranger_gets_in_nowhere_else(app: Flask) -> None:
+    client = app.test_client()
+    for rule in _rules(app):
+        for method in _methods(rule) if rule.endpoint not in PUBLIC else ():
+            answer = client.open(_url(rule), method=method, headers=JSON)
+            assert answer.status_code == 401, f"{method} {rule}"
+            assert answer.headers["WWW-Authenticate"]
+            person = client.open(_url(rule), method=method, headers={"Accept": HTML})
+            assert person.location.startswith("/sign-in"), f"{method} {rule}"
+
+
+def test_a_member_gets_into_no_ops_page(app: Flask, people: People) -> None:
+    members = (people.browser(), people.program())
+    for rule in _rules(app):
+        for method in _methods(rule) if rule.endpoint in FOR_OPS else ():
+            for member in members:
+                answer = member.client.open(_url(rule), method=method, headers=member.headers)
+                assert answer.status_code == 403, f"{method} {rule}"
+
+
+def test_no_unsafe_request_goes_through_on_a_cookie_alone(app: Flask, people: People) -> None:
+    browser = people.browser("ops")
+    for rule in _rules(app):
+        for method in set(_methods(rule)) - {"GET"}:
+            answer = browser.client.open(_url(rule), method=method, headers=JSON)
+            assert answer.status_code == 400, f"{method} {rule}"
+            assert (answer.json or {}).get("reason") == "csrf", f"{method} {rule}"
+
+
+def test_nothing_changes_by_looking(app: Flask) -> None:
+    """A GET must be repeatable: whatever changes something takes another method."""
+    verbs = re.compile(r"(create|delete|remove|retry|reprocess|revoke|sign_out)")
+    suspicious = {
+        rule.endpoint
+        for rule in _rules(app)
+        if "GET" in (rule.methods or ()) and verbs.search(rule.endpoint) and "confirm" not in rule.endpoint
+    }
+    assert suspicious == set()
+
+
+def test_every_form_that_changes_something_carries_its_token() -> None:
+    forms = 0
+    for path in project_files():
+        if path.startswith("templates/") and path.endswith(".html"):
+            for form in _FORM.finditer((ROOT / path).read_text(encoding="utf-8")):
+                if 'method="post"' in form["head"].lower():
+                    forms += 1
+                    assert "{{ csrf() }}" in form["body"] or FIELD in form["body"], f"{path}: {form['head']}"
+    assert forms >= 5
+
+
+def test_htmx_carries_the_token_from_every_page() -> None:
+    base = (ROOT / "templates" / "base.html").read_text(encoding="utf-8")
+    assert """<body hx-headers='{"X-CSRFToken": "{{ csrf_token() }}"}'""" in base
+
+
+@pytest.fixture
+def their_ids(app: Flask, people: People) -> dict[str, UUID]:
+    """Real ids of another org, by the names that rules give them."""
+    work = failed(app, people.org("Theirs"), "secret.pdf")
+    theirs = people.program(org="Theirs")
+    with app.app_context(), reading(theirs.org_id):
+        [token] = tokens.of_org(theirs.org_id)
+    return {"document_id": work.document_id, "job_id": work.job_id, "token_id": token.id}
+
+
+def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:
+    named = {name for rule in _rules(app) for name in rule.arguments}
+    assert named - {"filename", "token", "number"} == set(their_ids)
+
+
+def test_another_orgs_id_is_answered_like_one_that_does_not_exist(
+    app: Flask, people: People, their_ids: dict[str, UUID]
+) -> None:
+    asking = (people.browser("ops"), people.program("ops"))
+    tried = 0
+    for rule in _rules(app):
+        if not rule.arguments & set(their_ids):
+            continue
+        for who in asking if rule.endpoint not in FOR_PEOPLE else asking[:1]:
+            for method in _methods(rule):
+                for kind in ({"Accept": HTML}, HX, JSON):
+                    tried += 1
+                    theirs, unknown = _ask(who, rule, method, kind, their_ids), _ask(who, rule, method, kind, None)
+                    assert theirs == unknown, f"{method} {rule} {kind}"
+                    assert theirs[0] == 404, f"{method} {rule} {kind}"
+    assert tried > 50
+
+
+def _ask(
+    who: Browser | Program, rule: Rule, method: str, kind: dict[str, str], ids: dict[str, UUID] | None
+) -> tuple[int, str]:
+    """Status and text, without what differs from answer to answer."""
+    headers = {**who.headers, **kind}
+    if isinstance(who, Browser) and method != "GET":
+        headers["X-CSRFToken"] = who.csrf()
+    answer = who.client.open(_url(rule, ids), method=method, headers=headers)
+    text = re.sub(r'nonce="[^"]+"', "", answer.text)
+    return answer.status_code, re.sub(r'("X-CSRFToken": |content=|value=)"[^"]+"', "", text)
+
+
+def test_nothing_of_theirs_was_touched(app: Flask, people: People, their_ids: dict[str, UUID]) -> None:
+    test_another_orgs_id_is_answered_like_one_that_does_not_exist(app, people, their_ids)
+    theirs = people.program("ops", org="Theirs")
+    document = theirs.get(f"/documents/{their_ids['document_id']}/status").json
+    assert document is not None
+    assert document["status"] == "FAILED"
+    with app.app_context(), reading(theirs.org_id):
+        assert any(token.id == their_ids["token_id"] for token in tokens.of_org(theirs.org_id))

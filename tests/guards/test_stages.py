@@ -1,0 +1,34 @@
+"""A new stage is complete: it has steps, a handler, and words for people."""
+
+import pytest
+
+from tests.guards.sources import ROOT
+from webapp.documents.states import EventKind
+from webapp.pipeline.stages import STAGES
+from webapp.worker.handlers import HANDLERS
+
+WORDS = (ROOT / "templates" / "_words.html").read_text(encoding="utf-8")
+
+
+def test_every_stage_has_a_handler_and_no_handler_is_left_over() -> None:
+    assert set(HANDLERS) == set(STAGES)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_steps_of_a_stage_fill_the_progress_bar(stage: str) -> None:
+    assert sum(step.share for step in STAGES[stage]) == pytest.approx(1)
+    names = [name for step in STAGES[stage] for name in (step.doing, step.done)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_and_its_steps_have_words(stage: str) -> None:
+    assert f'"{stage}":' in WORDS
+    for step in STAGES[stage]:
+        assert f'"{step.doing}":' in WORDS
+        assert f'"{step.done}":' in WORDS
+
+
+@pytest.mark.parametrize("kind", EventKind)
+def test_every_event_has_words(kind: EventKind) -> None:
+    assert f'"{kind}":' in WORDS

@@ -1,0 +1,210 @@
+"""What is done from a terminal."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import Result
+from flask import Flask
+
+from tests.conftest import DatabaseUnderTest, dispose, settings_for
+from tests.web.people import HTML, People
+from tests.web.work import failed
+from webapp.app import create_app
+from webapp.db import reading
+from webapp.jobs.states import JobStatus
+from webapp.web.welcome import announce, base_url
+
+
+def _run(app: Flask, *arguments: object, typed: str | None = None) -> Result:
+    return app.test_cli_runner().invoke(args=[str(argument) for argument in arguments], input=typed)
+
+
+def test_a_token_is_printed_alone_and_its_org_is_made(app: Flask) -> None:
+    result = _run(app, "tokens", "create", "--org", "Acme", "--role", "ops")
+    assert result.exit_code == 0
+    token = result.stdout.removesuffix("\n")
+    assert token.startswith("dm_")
+    assert not set(token) & set(" \n\t")
+    assert "“Acme” was made" in result.stderr
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+    assert app.test_client().get("/ops", headers=headers).status_code == 200
+    again = _run(app, "tokens", "create", "--org", "Acme")
+    assert again.stderr == ""
+    assert app.test_client().get("/ops", headers={"Authorization": f"Bearer {again.stdout.strip()}"}).status_code == 403
+
+
+def test_tokens_are_listed_and_revoked(app: Flask) -> None:
+    token = _run(app, "tokens", "create", "--org", "Acme", "--name", "Nightly").stdout.strip()
+    listed = _run(app, "tokens", "list", "--org", "Acme").stdout
+    token_id, mark, role, used, name = listed.strip().split("\t")
+    assert (token.startswith(mark.rstrip("…")), role, used, name) == (True, "member", "never used", "Nightly")
+    assert token not in listed
+    assert _run(app, "tokens", "revoke", "--org", "Acme", token_id).exit_code == 0
+    assert app.test_client().get("/documents", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+    assert _run(app, "tokens", "list", "--org", "Acme").stdout == ""
+
+
+def test_somebody_new_gets_a_link_that_works(app: Flask) -> None:
+    result = _run(app, "users", "create", "--org", "Acme", "--email", "Ana@Example.org", "--role", "ops")
+    assert result.exit_code == 0
+    link = urlsplit(result.stdout.strip())
+    assert f"{link.scheme}://{link.netloc}" == "http://127.0.0.1:8000"
+    assert app.test_client().get(link.path, headers={"Accept": HTML}).status_code == 200
+    assert "ana@example.org can sign in as ops of “Acme”" in result.stderr
+
+
+def test_somebody_new_may_have_a_password_at_once(app: Flask) -> None:
+    typed = "a sentence is good\n"
+    arguments = ("users", "create", "--org", "Acme", "--email", "ana@example.org", "--password")
+    result = _run(app, *arguments, typed=typed * 2)
+    assert result.exit_code == 0
+    assert "a sentence is good" not in result.output
+    assert "sign-in/" not in result.output
+    assert _run(app, "users", "list").stdout == "Acme\tana@example.org\tmember\tpassword\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("users", "create", "--org", "Acme", "--email", "nobody"), "is no e-mail address"),
+        (("users", "create", "--org", "Acme", "--email", "ana@example.org", "--role", "king"), "king"),
+        (("users", "disable", "--org", "Acme", "--email", "nobody@x"), "has nobody with the address"),
+        (("users", "sign-in-link", "--org", "Nowhere", "--email", "nobody@x"), "There is no organisation"),
+        (("tokens", "create", "--org", "  "), "needs a name"),
+        (("tokens", "list", "--org", "Nowhere"), "There is no organisation"),
+        (("tokens", "revoke", "--org", "Acme", "0198a3f0-0000-7000-8000-000000000000"), "has no token"),
+        (("jobs", "retry", "--org", "Acme"), "Name the jobs"),
+        (("jobs", "list", "--org", "Nowhere"), "There is no organisation"),
+    ],
+)
+def test_mistakes_are_explained(app: Flask, arguments: tuple[str, ...], message: str) -> None:
+    _run(app, "tokens", "create", "--org", "Acme")
+    result = _run(app, *arguments)
+    assert result.exit_code != 0
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_an_email_is_in_an_org_once(app: Flask) -> None:
+    arguments = ("users", "create", "--org", "Acme", "--email", "ana@example.org")
+    assert _run(app, *arguments).exit_code == 0
+    assert "is in “Acme” already" in _run(app, *arguments).stderr
+
+
+def test_somebody_disabled_is_out_and_gets_no_link(app: Flask, people: People) -> None:
+    browser = people.browser()
+    arguments = ("--org", "Ours", "--email", "ana@example.org")
+    assert urlsplit(_run(app, "users", "sign-in-link", *arguments).stdout).path.startswith("/sign-in/")
+    assert _run(app, "users", "disable", *arguments).exit_code == 0
+    assert browser.get("/account").status_code == 303
+    assert "is disabled" in _run(app, "users", "sign-in-link", *arguments).stderr
+    assert _run(app, "users", "list", "--org", "Ours").stdout.endswith("disabled\n")
+
+
+def test_failed_jobs_are_listed_and_retried(app: Flask, people: People) -> None:
+    org_id = people.org()
+    first, second = failed(app, org_id, message="bad \x1b[31mred\nline"), failed(app, org_id)
+    listed = _run(app, "jobs", "list", "--org", "Ours").stdout
+    assert [line.split("\t")[0] for line in listed.splitlines()] == [str(second.job_id), str(first.job_id)]
+    assert "\x1b" not in listed
+    assert _run(app, "jobs", "retry", "--org", "Ours", first.job_id).exit_code == 0
+    refused = _run(app, "jobs", "retry", "--org", "Ours", first.job_id)
+    assert (refused.exit_code, "refused" in refused.stderr) == (1, True)
+    assert "Retried: 1. Refused: 0." in _run(app, "jobs", "retry", "--org", "Ours", "--all").stderr
+    with app.app_context(), reading(org_id):
+        assert app.extensions["docmill"].queue.counts(org_id)[JobStatus.PENDING] == 2
+
+
+def test_another_orgs_job_is_not_retried(app: Flask, people: People) -> None:
+    theirs = failed(app, people.org("Theirs"))
+    people.org("Ours")
+    assert _run(app, "jobs", "retry", "--org", "Ours", theirs.job_id).exit_code == 1
+
+
+def test_the_doctor_looks_at_all_parts_and_tells_no_secret(app: Flask) -> None:
+    result = _run(app, "doctor")
+    for line in ("database: ok", "schema: ok", "blobs: ok", "extraction: ok", "jobs: 0 pending", "workers: none"):
+        assert line in result.stdout
+    settings = app.extensions["docmill"].settings
+    assert settings.secret_key not in result.output
+    assert "SECRET_KEY" not in result.output
+    assert "MAX_UPLOAD_MB=512" in result.stdout
+
+
+def test_the_doctor_says_what_is_wrong(tmp_path: Path) -> None:
+    url = "postgresql://nobody:hunter2@127.0.0.1:1/none"
+    app = create_app(settings_for(tmp_path, DATABASE_URL=url))
+    result = _run(app, "doctor")
+    dispose(app)
+    assert result.exit_code == 1
+    assert "database: The database does not answer." in result.stdout
+    assert "hunter2" not in result.output
+
+
+def _announced(app: Flask, capsys: pytest.CaptureFixture[str]) -> str:
+    announce(app)
+    return capsys.readouterr().out
+
+
+def _as_embedded(app: Flask, tmp_path: Path, **variables: str) -> Flask:
+    settings = app.extensions["docmill"].settings
+    url = settings.database_url
+    return create_app(settings_for(tmp_path / "data", DATABASE_URL=url, EXECUTION="embedded", **variables))
+
+
+def _link_in(text: str) -> str:
+    [link] = [line for line in text.splitlines() if "/sign-in/" in line]
+    return link
+
+
+def test_the_first_start_makes_an_owner_and_prints_a_link(
+    app: Flask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    embedded = _as_embedded(app, tmp_path, PORT="8123")
+    link = _link_in(_announced(embedded, capsys))
+    assert link.startswith("http://127.0.0.1:8123/sign-in/")
+    stranger = People(embedded).stranger()
+    assert stranger.post(urlsplit(link).path).location == "/"
+    assert "Home" in stranger.get("/account").text
+    assert stranger.get("/ops").status_code == 200
+    later = _link_in(_announced(embedded, capsys))
+    assert later != link
+    assert _run(embedded, "users", "list").stdout == "Home\towner@localhost\tops\tlink only\n"
+    dispose(embedded)
+
+
+def test_an_org_that_is_there_before_the_first_start_is_the_owners(
+    app: Flask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    embedded = _as_embedded(app, tmp_path, PUBLIC_URL="https://docs.example/")
+    _run(embedded, "tokens", "create", "--org", "Acme")
+    assert _link_in(_announced(embedded, capsys)).startswith("https://docs.example/sign-in/")
+    assert _run(embedded, "users", "list").stdout == "Acme\towner@localhost\tops\tlink only\n"
+    dispose(embedded)
+
+
+def test_in_workers_mode_no_link_is_ever_printed(
+    tmp_path: Path, postgresql_database: DatabaseUnderTest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = postgresql_database.url
+    app = create_app(settings_for(tmp_path / "data", DATABASE_URL=url))
+    said = _announced(app, capsys)
+    assert "users create" in said
+    assert "/sign-in/" not in said
+    People(app).browser()
+    assert "users create" not in _announced(app, capsys)
+    dispose(app)
+
+
+@pytest.mark.parametrize(
+    ("variables", "url"),
+    [
+        ({}, "http://127.0.0.1:8000"),
+        ({"HOST": "0.0.0.0", "PORT": "9000"}, "http://127.0.0.1:9000"),  # noqa: S104 - a setting under test
+        ({"HOST": "::1"}, "http://[::1]:8000"),
+        ({"PUBLIC_URL": "https://docs.example/"}, "https://docs.example"),
+    ],
+)
+def test_the_address_is_one_that_can_be_opened(tmp_path: Path, variables: dict[str, str], url: str) -> None:
+    assert base_url(settings_for(tmp_path, **variables)) == url
