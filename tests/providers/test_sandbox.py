@@ -16,7 +16,8 @@ import pytest
 
 from tests.providers.processes import wait_until_gone
 from webapp.providers.errors import BadInput, FailureCode, ParserCrashed, ProviderUnavailable, TimedOut
-from webapp.providers.sandbox import Limits, Sandbox
+from webapp.providers.sandbox import Sandbox
+from webapp.providers.sandbox_call import Limits
 from webapp.providers.sandbox_locks import landlock_version
 
 JOBS = "tests.providers.sandbox_jobs"

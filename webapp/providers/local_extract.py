@@ -10,7 +10,8 @@ from pathlib import Path
 
 from webapp.providers.errors import BadInput, BlobMissing, FailureCode, ParserCrashed
 from webapp.providers.ports import Extraction
-from webapp.providers.sandbox import Limits, Sandbox
+from webapp.providers.sandbox import Sandbox
+from webapp.providers.sandbox_call import Limits
 from webapp.providers.sniff import MARKDOWN, PDF, PDF_MARK_WITHIN, PLAIN
 from webapp.providers.text import clean_extraction
 
