@@ -1,0 +1,189 @@
+"""The library: pages of an org's documents, in any order, and never another org's."""
+
+from uuid import UUID
+
+import pytest
+from sqlalchemy import event, update
+
+from tests.documents.rows import new_document, new_org, queue
+from webapp.clock import new_id
+from webapp.db import db, reading, transaction
+from webapp.documents import events, library, runs
+from webapp.documents.library import Sort
+from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
+from webapp.documents.states import DocumentStatus, EventKind, RunTrigger
+
+
+def _names(org_id: UUID, limit: int = 2, **wish: object) -> list[str]:
+    """Everything, read page by page."""
+    names, cursor = [], None
+    with reading(org_id):
+        while True:
+            page = library.page(org_id, cursor=cursor, limit=limit, **wish)  # type: ignore[arg-type] # any wish
+            names += [row.document.filename for row in page.rows]
+            cursor = page.next_cursor
+            if cursor is None:
+                return names
+
+
+@pytest.fixture
+def shelf(org_id: UUID) -> list[UUID]:
+    sizes = {"b.pdf": 30, "a.txt": 10, "d.md": 20, "c.pdf": 20, "e.txt": 5}
+    return [new_document(org_id, name, size_bytes=size) for name, size in sizes.items()]
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [
+        (Sort.NEWEST, ["e.txt", "c.pdf", "d.md", "a.txt", "b.pdf"]),
+        (Sort.OLDEST, ["b.pdf", "a.txt", "d.md", "c.pdf", "e.txt"]),
+        (Sort.NAME, ["a.txt", "b.pdf", "c.pdf", "d.md", "e.txt"]),
+        (Sort.LARGEST, ["b.pdf", "c.pdf", "d.md", "a.txt", "e.txt"]),
+    ],
+)
+@pytest.mark.usefixtures("shelf")
+def test_every_order_can_be_read_page_by_page(org_id: UUID, sort: Sort, names: list[str]) -> None:
+    assert _names(org_id, sort=sort) == names
+
+
+@pytest.mark.usefixtures("shelf")
+def test_documents_of_one_moment_are_neither_lost_nor_repeated(org_id: UUID) -> None:
+    with transaction(org_id) as session:
+        session.execute(update(Document).values(created_at=session.get_one(Document, _any(org_id)).created_at))
+    assert sorted(_names(org_id, limit=1)) == ["a.txt", "b.pdf", "c.pdf", "d.md", "e.txt"]
+
+
+def _any(org_id: UUID) -> UUID:
+    return library.page(org_id, limit=1).rows[0].document.id
+
+
+def test_a_page_of_exactly_all_is_the_last(org_id: UUID, shelf: list[UUID]) -> None:
+    with reading(org_id):
+        assert library.page(org_id, limit=len(shelf)).next_cursor is None
+        assert library.page(org_id, limit=len(shelf) - 1).next_cursor == shelf[1]
+
+
+@pytest.mark.usefixtures("shelf")
+def test_what_is_searched_for_is_taken_literally(org_id: UUID) -> None:
+    new_document(org_id, "100% sure_thing.txt")
+    assert _names(org_id, q="PDF") == ["c.pdf", "b.pdf"]
+    assert _names(org_id, q=" % ") == ["100% sure_thing.txt"]
+    assert _names(org_id, q="e_t") == ["100% sure_thing.txt"]
+
+
+def test_titles_are_searched_too(org_id: UUID) -> None:
+    new_document(org_id, "scan0001.pdf", title="Lighthouse Keeping")
+    assert _names(org_id, q="lighthouse") == ["scan0001.pdf"]
+
+
+def test_a_status_is_a_filter_and_a_count(org_id: UUID, shelf: list[UUID]) -> None:
+    with transaction(org_id) as session:
+        failed = update(Document).where(Document.id == shelf[0])
+        session.execute(failed.values(status="FAILED"))
+    assert _names(org_id, status=DocumentStatus.FAILED) == ["b.pdf"]
+    with reading(org_id):
+        counts = library.counts(org_id)
+    assert counts == {DocumentStatus.PROCESSING: 4, "READY": 0, "FAILED": 1, "TIMED_OUT": 0}
+
+
+def test_each_row_has_its_newest_run(org_id: UUID, document_id: UUID) -> None:
+    bare = new_document(org_id)
+    queue(org_id, document_id)
+    newest = queue(org_id, document_id)
+    with reading(org_id):
+        rows = {row.document.id: row.run and row.run.id for row in library.page(org_id).rows}
+        one = library.get_row(org_id, document_id)
+        assert library.runs(org_id, document_id)[0].id == newest
+    assert rows == {bare: None, document_id: newest}
+    assert one is not None
+    assert one.run is not None
+    assert one.run.id == newest
+
+
+def test_the_number_of_queries_does_not_grow_with_the_rows(org_id: UUID) -> None:
+    def queries() -> int:
+        seen: list[str] = []
+
+        def note(*arguments: object) -> None:
+            seen.append(str(arguments[2]))
+
+        event.listen(db.engine, "before_cursor_execute", note)
+        with reading(org_id):
+            library.page(org_id, limit=100)
+        event.remove(db.engine, "before_cursor_execute", note)
+        return len(seen)
+
+    queue(org_id, new_document(org_id))
+    few = queries()
+    for _ in range(20):
+        queue(org_id, new_document(org_id))
+    assert queries() == few
+
+
+def test_another_orgs_document_does_not_exist(org_id: UUID, document_id: UUID) -> None:
+    stranger = new_org()
+    with transaction(stranger):
+        assert library.get(stranger, document_id) is None
+        assert library.get_row(stranger, document_id) is None
+        assert library.page(stranger, cursor=document_id).rows == []
+        assert library.delete(stranger, document_id) is None
+        assert library.runs(stranger, document_id) == []
+        assert events.timeline(stranger, document_id) == []
+    with reading(org_id):
+        assert library.get(org_id, document_id) is not None
+
+
+def test_a_read_after_a_change_sees_it(org_id: UUID, document_id: UUID) -> None:
+    with transaction(org_id) as session:
+        session.execute(update(Document).where(Document.id == document_id).values(status="FAILED"))
+        before = library.get(org_id, document_id)
+        runs.create(org_id, document_id, RunTrigger.REPROCESS)
+        after = library.get(org_id, document_id)
+    assert before is after
+    assert after is not None
+    assert after.status == DocumentStatus.PROCESSING
+
+
+def test_parts_come_in_the_documents_order(org_id: UUID, document_id: UUID) -> None:
+    own = {"org_id": org_id, "document_id": document_id}
+    with transaction(org_id) as session:
+        session.add_all([DocumentField(ordinal=n, name=f"n{n}", value="v", **own) for n in (1, 0)])
+        session.add_all([DocumentTable(ordinal=n, rows=[[str(n)]], **own) for n in (1, 0)])
+        session.add(Artifact(kind="markdown", path=f"{org_id}/m", **own))
+    with reading(org_id):
+        assert [found.name for found in library.fields(org_id, document_id)] == ["n0", "n1"]
+        assert [found.rows for found in library.tables(org_id, document_id)] == [[["0"]], [["1"]]]
+        assert [found.kind for found in library.artifacts(org_id, document_id)] == ["markdown"]
+        assert library.artifact(org_id, document_id, "markdown") is not None
+        assert library.artifact(org_id, document_id, "other") is None
+
+
+def test_deleting_takes_everything_and_names_the_blobs(org_id: UUID, document_id: UUID) -> None:
+    run_id = queue(org_id, document_id)
+    with transaction(org_id):
+        folders = library.delete(org_id, document_id)
+    assert folders == [f"{org_id}/documents/{document_id}/", f"{org_id}/extractions/{document_id.hex * 2}/"]
+    with reading(org_id):
+        assert runs.state_of(run_id) is None
+        assert library.page(org_id).rows == []
+
+
+def test_blobs_without_a_document_have_no_owner(org_id: UUID, document_id: UUID) -> None:
+    gone, known = new_id(), document_id.hex * 2
+    with reading(org_id):
+        found = library.known_blob_owners(org_id, {document_id, gone}, {known, "0" * 64})
+        assert found == {str(document_id), known}
+        assert library.known_blob_owners(org_id, set(), set()) == set()
+
+
+def test_the_timeline_ends_with_the_newest_line(org_id: UUID, document_id: UUID) -> None:
+    first, second = queue(org_id, document_id), queue(org_id, document_id)
+    with transaction(org_id):
+        for number in range(5):
+            events.record(org_id, document_id, first, EventKind.STEP_STARTED, step=f"s{number}", details={"n": number})
+    with reading(org_id):
+        lines = events.timeline(org_id, document_id)
+        assert [line.step for line in lines] == [None, None, "s0", "s1", "s2", "s3", "s4"]
+        assert [line.step for line in events.timeline(org_id, document_id, limit=2)] == ["s3", "s4"]
+        assert [line.kind for line in events.timeline(org_id, document_id, second)] == ["RUN_QUEUED"]
+        assert lines[-1].details == {"n": 4}
