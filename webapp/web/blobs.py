@@ -31,6 +31,9 @@ def download_blob(store: BlobStore, document: Document) -> Response:
     response = _send(stream, document.size_bytes, document.filename, document.content_type)
     response.set_etag(document.sha256)
     response.make_conditional(request, accept_ranges=True, complete_length=document.size_bytes)
+    if request.method == "HEAD" or response.status_code == 304:
+        # An answer without a body is sent without ever being closed.
+        stream.close()
     return response
 
 

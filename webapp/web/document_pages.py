@@ -94,7 +94,7 @@ def status(document_id: UUID) -> Response:
     else:
         standing = _standing(document_id)
         response = fragments.replacing("library/_status.html", row=standing)
-    return response if standing.is_processing else fragments.trigger(response, "document-ended")
+    return response if standing.is_processing else fragments.trigger(response, "document-changed")
 
 
 @pages.get("/fields")
@@ -195,8 +195,10 @@ def reprocess(document_id: UUID) -> Response:
     if not fragments.wants_fragment():
         return make_response(redirect(url_for(".show", document_id=document_id), 303))
     if request.form.get("from") == "library":
-        return fragments.replacing("library/_row.html", row=standing)
-    return fragments.replacing("document/_live.html", **_context(_find(document_id)))
+        response = fragments.replacing("library/_row.html", row=standing)
+    else:
+        response = fragments.replacing("document/_live.html", **_context(_find(document_id)))
+    return fragments.trigger(response, "document-changed")
 
 
 @pages.get("/delete")

@@ -71,7 +71,7 @@ def render(markdown: str) -> Markup:
     clean = nh3.clean(
         html,
         tags=_TAGS,
-        attributes={"a": {"href"}},
+        attributes={"*": set(), "a": {"href"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener nofollow",
     )

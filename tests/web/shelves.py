@@ -1,0 +1,87 @@
+"""Documents for the tests of pages: uploaded through the front door, processed by the real pipeline in this thread."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from io import BytesIO
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import event
+from werkzeug.test import TestResponse
+
+from tests.hashed_words import HashedWords
+from tests.web.people import Program
+from webapp.db import db
+from webapp.wiring import Services
+from webapp.worker.attempt import Attempts
+from webapp.worker.handlers import HANDLERS
+from webapp.worker.policy import ExecutionPolicy
+
+NOTES = b"# Milling notes\n\nWheat is ground between *stones*.\n\n## Rye\n\nRye is dark and heavy.\n"
+
+File = tuple[str, bytes]
+
+
+def services_of(app: Flask) -> Services:
+    """What the application works with."""
+    found: Services = app.extensions["docmill"]
+    return found
+
+
+def use_hashed_words(app: Flask) -> None:
+    """Passages need no model here."""
+    found = services_of(app)
+    app.extensions["docmill"] = replace(found, providers=replace(found.providers, embedder=HashedWords()))
+
+
+def send(program: Program, *files: File) -> TestResponse:
+    """Upload files in one form."""
+    parts = [(BytesIO(content), name) for name, content in files]
+    return program.post("/documents", data={"file": parts})
+
+
+def shelve(program: Program, *files: File) -> list[str]:
+    """Upload files that are taken; their ids."""
+    answer = send(program, *files)
+    assert answer.status_code == 200, answer.text
+    return [document["id"] for document in answer.json["documents"]]  # type: ignore[index] # it is a JSON answer
+
+
+def notes(number: int) -> File:
+    """A small file like no other."""
+    return f"note-{number:03}.md", NOTES + f"\nNumber {number}.\n".encode()
+
+
+def work_off(app: Flask) -> None:
+    """Process everything that waits."""
+    found = services_of(app)
+    attempts = Attempts(found, ExecutionPolicy.of(found.settings), HANDLERS)
+    with app.app_context():
+        while claimed := attempts.claim("tests"):
+            attempts.run(claimed[0], threading.Event())
+
+
+def read_json(answer: TestResponse) -> dict[str, Any]:
+    """The body of an answer that is JSON."""
+    assert answer.mimetype in {"application/json", "application/problem+json"}, answer.text
+    body: dict[str, Any] = answer.get_json()
+    return body
+
+
+@contextmanager
+def counted_queries(app: Flask) -> Iterator[list[str]]:
+    """The statements that the database is sent meanwhile."""
+    statements: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        statements.append(statement)
+
+    with app.app_context():
+        engine = db.engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield statements
+    finally:
+        event.remove(engine, "before_cursor_execute", note)

@@ -1,0 +1,242 @@
+"""One document: its sections for people and programs, its status, and what can be done with it."""
+
+import re
+from io import BytesIO
+from uuid import uuid4
+
+import pytest
+from flask import Flask
+
+from tests import samples
+from tests.web.people import HX, Browser, People, Program
+from tests.web.shelves import NOTES, counted_queries, notes, read_json, services_of, shelve, use_hashed_words, work_off
+
+PARTS = ("", "/status", "/fields", "/tables", "/chunks", "/runs", "/markdown", "/original", "/delete")
+SECTIONS = ("", "/fields", "/tables", "/chunks", "/runs")
+
+
+@pytest.fixture
+def shelf(app: Flask, program: Program) -> dict[str, str]:
+    """Documents that have been processed, by the first word of their names."""
+    use_hashed_words(app)
+    names = ("notes.md", "report.pdf", "table.pdf", "locked.pdf")
+    contents = (NOTES, samples.report_pdf(3), samples.table_pdf(), samples.encrypted_pdf())
+    ids = shelve(program, *zip(names, contents, strict=True))
+    work_off(app)
+    return {name.partition(".")[0]: document for name, document in zip(names, ids, strict=True)}
+
+
+def test_a_document_shows_its_text(browser: Browser, shelf: dict[str, str]) -> None:
+    page = browser.get(f"/documents/{shelf['notes']}").text
+    assert "Wheat is ground between <em>stones</em>." in page
+    assert "<h1><bdi>Milling notes</bdi></h1>" in page
+    assert page.count("<h1") == 1
+    assert "data-poll" not in page
+    assert "Ready" in page
+
+
+def test_each_page_of_a_text_can_be_addressed(browser: Browser, shelf: dict[str, str]) -> None:
+    page = browser.get(f"/documents/{shelf['report']}?page=2").text
+    assert 'id="page-2"' in page
+    for nonsense in ("?page=0", "?page=-1", "?page=99999999999999999999", "?part=x", "?part=77"):
+        assert browser.get(f"/documents/{shelf['report']}{nonsense}").status_code == 200
+
+
+def test_programs_get_each_part(program: Program, shelf: dict[str, str]) -> None:
+    document = read_json(program.get(f"/documents/{shelf['table']}"))
+    assert document["status"] == "READY"
+    assert document["page_count"] == 1
+    assert document["error"] is None
+    assert document["counts"]["tables"] == 1
+    [table] = read_json(program.get(f"/documents/{shelf['table']}/tables"))["tables"]
+    assert len(table["rows"]) == 4
+    chunks = read_json(program.get(f"/documents/{shelf['report']}/chunks"))
+    assert chunks["chunks"][0]["ordinal"] == 0
+    assert chunks["chunks"][0]["page_from"] == 1
+    [run] = read_json(program.get(f"/documents/{shelf['notes']}/runs"))["runs"]
+    assert run["state"] == "SUCCEEDED"
+    assert [event["kind"] for event in run["events"]][:2] == ["RUN_QUEUED", "RUN_STARTED"]
+    assert run["events"][-1]["kind"] == "RUN_SUCCEEDED"
+
+
+def test_status_for_programs(app: Flask, program: Program, shelf: dict[str, str]) -> None:
+    ready = read_json(program.get(f"/documents/{shelf['notes']}/status"))
+    assert ready | {"run": None} == {
+        "id": shelf["notes"], "status": "READY", "stage": "complete", "progress": 1.0, "attempts": 0, "error": None,
+        "run": None,
+    }  # fmt: skip
+    assert ready["run"]["state"] == "SUCCEEDED"
+    failed = read_json(program.get(f"/documents/{shelf['locked']}/status"))
+    assert failed["status"] == "FAILED"
+    assert failed["stage"] == "failed"
+    assert failed["error"]["code"] == "encrypted"
+    assert failed["error"]["message"].startswith("The file is protected by a password.")
+    [waiting] = shelve(program, notes(9))
+    status = read_json(program.get(f"/documents/{waiting}/status"))
+    assert (status["status"], status["stage"], status["progress"]) == ("PROCESSING", "pending", 0.0)
+    assert status["run"]["state"] == "QUEUED"
+
+
+@pytest.mark.parametrize("part", SECTIONS)
+@pytest.mark.parametrize("name", ["notes", "report", "table", "locked"])
+def test_each_section_is_a_page_and_a_fragment(browser: Browser, shelf: dict[str, str], part: str, name: str) -> None:
+    url = f"/documents/{shelf[name]}{part}"
+    page, fragment = browser.get(url), browser.get(url, headers=HX)
+    assert page.status_code == fragment.status_code == 200
+    assert page.text.count('aria-current="page"') == 1
+    assert fragment.text.lstrip().startswith("{#") is False
+    assert "<html" not in fragment.text
+    assert fragment.text.count('id="section"') == 1
+
+
+def test_a_failed_document_says_why_and_what_to_do(browser: Browser, shelf: dict[str, str]) -> None:
+    page = browser.get(f"/documents/{shelf['locked']}").text
+    assert "The file is protected by a password" in page
+    assert "Save a copy without a password" in page
+    assert "Reprocess" in page
+    history = browser.get(f"/documents/{shelf['locked']}/runs").text
+    assert "Failed" in history
+    assert "RUN_FAILED" not in history
+
+
+def test_the_timeline_shows_each_step_once_with_its_time(browser: Browser, shelf: dict[str, str]) -> None:
+    page = browser.get(f"/documents/{shelf['notes']}/runs").text
+    steps = re.findall(r"<span>(Read the file|Save the text|Cut passages|Index passages|Publish): done</span>", page)
+    assert steps == ["Read the file", "Save the text", "Cut passages", "Index passages", "Publish"]
+    assert "Accepted" in page
+    assert "Finished" in page
+
+
+def test_the_page_of_a_running_document_polls_and_ends(app: Flask, browser: Browser, program: Program) -> None:
+    [document] = shelve(program, notes(1))
+    page = browser.get(f"/documents/{document}").text
+    assert f'hx-get="/documents/{document}/status?view=page"' in page
+    assert "Not there yet" in page
+    assert 'role="status"' in page
+    use_hashed_words(app)
+    work_off(app)
+    swap = browser.get(f"/documents/{document}/status?view=page", headers=HX)
+    assert swap.headers["HX-Trigger"] == "document-changed"
+    assert "data-poll" not in swap.text
+    assert 'id="document-head" hx-swap-oob="true"' in swap.text
+    assert "Milling notes" in swap.text
+
+
+def test_reprocessing_keeps_the_result_until_the_new_one_is_there(
+    app: Flask, browser: Browser, program: Program, shelf: dict[str, str]
+) -> None:
+    url = f"/documents/{shelf['notes']}"
+    answer = browser.post(f"{url}/reprocess")
+    assert answer.status_code == 303
+    assert answer.location == url
+    page = browser.get(url).text
+    assert "Processing" in page
+    assert "it stays until the new one is complete" in page
+    assert "Wheat is ground" in page
+    work_off(app)
+    assert len(read_json(program.get(f"{url}/runs"))["runs"]) == 2
+
+
+def test_reprocessing_answers_whoever_asked(browser: Browser, program: Program, shelf: dict[str, str]) -> None:
+    url = f"/documents/{shelf['notes']}/reprocess"
+    answer = program.post(url)
+    assert answer.status_code == 202
+    assert read_json(answer)["run"]["state"] == "QUEUED"
+    assert 'id="live"' in browser.post(url, headers=HX).text
+    assert '<tr role="row"' in browser.post(url, {"from": "library"}, headers=HX).text
+
+
+def test_deleting_asks_first_and_leaves_nothing(
+    app: Flask, browser: Browser, program: Program, shelf: dict[str, str]
+) -> None:
+    url = f"/documents/{shelf['notes']}"
+    assert "Delete “<bdi>notes.md</bdi>”?" in browser.get(f"{url}/delete").text
+    answer = browser.post(f"{url}/delete")
+    assert answer.status_code == 303
+    assert "“notes.md” was deleted." in browser.get("/").text
+    assert program.get(url).status_code == 404
+    assert program.client.delete(f"/documents/{shelf['report']}", headers=program.headers).status_code == 204
+    blobs = [blob.path for blob in services_of(app).providers.blobs.list()]
+    assert not [path for path in blobs if shelf["notes"] in path or shelf["report"] in path]
+
+
+def test_the_original_is_saved_and_never_shown(program: Program, shelf: dict[str, str]) -> None:
+    answer = program.get(f"/documents/{shelf['notes']}/original", buffered=True)
+    assert answer.data == NOTES
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+    part = program.get(f"/documents/{shelf['notes']}/original", headers={"Range": "bytes=2-8"}, buffered=True)
+    assert part.status_code == 206
+    assert part.data == NOTES[2:9]
+    kept = program.get(f"/documents/{shelf['notes']}/original", headers={"If-None-Match": answer.headers["ETag"]})
+    assert kept.status_code == 304
+    text = program.get(f"/documents/{shelf['notes']}/markdown", buffered=True)
+    assert text.mimetype == "text/markdown"
+    assert b"Wheat is ground" in text.data
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_another_orgs_document_is_not_there(people: People, program: Program, part: str) -> None:
+    [document] = shelve(program, notes(1))
+    theirs = people.browser(org="Theirs", email="eve@example.org")
+    for headers in ({}, HX, {"Accept": "application/json"}):
+        answer = theirs.get(f"/documents/{document}{part}", headers=headers)
+        unknown = theirs.get(f"/documents/{uuid4()}{part}", headers=headers)
+        assert answer.status_code == unknown.status_code == 404
+        assert len(answer.data) == len(unknown.data)
+    for action in ("reprocess", "delete"):
+        assert theirs.post(f"/documents/{document}/{action}").status_code == 404
+    assert program.get(f"/documents/{document}").status_code == 200
+
+
+def test_what_a_file_holds_is_text(app: Flask, browser: Browser, program: Program) -> None:
+    hostile = (
+        b"# <script>alert(1)</script>\n\n<img src=x onerror=alert(2)>\n\n[a](javascript:alert(3)) "
+        b"![b](http://example.org/pixel.png)\n\n<div hx-get=/ hx-trigger=load>{{ 7*7 }}</div>\n"
+    )
+    [document] = shelve(program, ("hostile.md", hostile))
+    use_hashed_words(app)
+    work_off(app)
+    for part in ("", "/chunks"):
+        page = browser.get(f"/documents/{document}{part}").text
+        for trace in ("<script>alert", "<img", 'href="javascript', "<div hx-get=/", 'pixel.png"'):
+            assert trace not in page
+        assert "{{ 7*7 }}" in page
+
+
+def test_a_long_document_is_shown_in_parts(app: Flask, browser: Browser, program: Program) -> None:
+    paragraphs = "\n\n".join(f"Paragraph {number}. " + "grain " * 60 for number in range(400))
+    [document] = shelve(program, ("long.txt", paragraphs.encode()))
+    use_hashed_words(app)
+    work_off(app)
+    first = browser.get(f"/documents/{document}").text
+    assert "Paragraph 1." in first
+    assert "Paragraph 399." not in first
+    assert "Later" in first
+    last = browser.get(f"/documents/{document}?part=999").text
+    assert "Paragraph 399." in last
+    assert len(browser.get(f"/documents/{document}/chunks").text) < 400_000
+
+
+@pytest.mark.parametrize("part", SECTIONS)
+def test_the_number_of_queries_does_not_grow_with_what_is_found(
+    app: Flask, browser: Browser, program: Program, shelf: dict[str, str], part: str
+) -> None:
+    long = "\n\n".join(f"# Part {number}\n\n" + "flour " * 200 for number in range(60))
+    [document] = shelve(program, ("long.md", long.encode()))
+    work_off(app)
+
+    def queries(document_id: str) -> int:
+        with counted_queries(app) as statements:
+            assert browser.get(f"/documents/{document_id}{part}").status_code == 200
+        return len(statements)
+
+    assert queries(document) == queries(shelf["notes"])
+
+
+def test_a_person_may_upload_from_a_page_without_script(browser: Browser) -> None:
+    browser.post("/documents", {"file": (BytesIO(NOTES), "notes.md")})
+    page = browser.get("/").text
+    [link] = re.findall(r'id="link-[^"]+" href="([^"]+)"', page)
+    assert browser.get(link).status_code == 200

@@ -1,0 +1,65 @@
+"""GET /search: hits with their words marked, for people and programs."""
+
+import pytest
+from flask import Flask
+
+from tests import samples
+from tests.web.people import HX, Browser, People, Program
+from tests.web.shelves import NOTES, read_json, shelve, use_hashed_words, work_off
+
+
+@pytest.fixture
+def shelf(app: Flask, program: Program) -> list[str]:
+    use_hashed_words(app)
+    ids = shelve(program, ("notes.md", NOTES), ("report.pdf", samples.report_pdf()))
+    work_off(app)
+    return ids
+
+
+def test_a_hit_shows_where_it_is_and_why(browser: Browser, shelf: list[str]) -> None:
+    page = browser.get("/search?q=wheat").text
+    assert "<mark>Wheat</mark> is ground between stones." in page
+    assert f"/documents/{shelf[0]}/chunks?passage=" in page
+    assert "Milling notes" in page
+    assert "# Milling" not in page
+    paged = browser.get("/search?q=lighthouse").text
+    assert f"/documents/{shelf[1]}?page=" in paged
+    assert "Page 1" in paged
+
+
+def test_a_hit_leads_to_its_passage(browser: Browser, program: Program, shelf: list[str]) -> None:
+    [hit, *_] = read_json(program.get("/search?q=rye+dark"))["hits"]
+    assert hit["document_id"] == shelf[0]
+    page = browser.get(f"/documents/{shelf[0]}/chunks?passage={hit['chunk_id']}").text
+    assert f'id="passage-{hit["chunk_id"]}"' in page
+
+
+def test_programs_get_hits(program: Program, shelf: list[str]) -> None:
+    body = read_json(program.get("/search?q=wheat&limit=1"))
+    assert body["words_only"] is False
+    [hit] = body["hits"]
+    assert hit["filename"] == "notes.md"
+    assert hit["score"] > 0
+    assert program.get("/search?q=wheat&limit=0").status_code == 422
+
+
+def test_no_question_and_no_answer_are_said_kindly(browser: Browser, program: Program) -> None:
+    assert "Search every document at once" in browser.get("/search").text
+    assert "Nothing found for “wheat”" in browser.get("/search?q=wheat").text
+    assert read_json(program.get("/search?q="))["hits"] == []
+
+
+def test_a_question_is_text(browser: Browser) -> None:
+    page = browser.get("/search?q=%3Cscript%3Ealert(1)%3C/script%3E%00").text
+    assert "<script>alert" not in page
+
+
+def test_htmx_gets_the_hits_alone(browser: Browser) -> None:
+    fragment = browser.get("/search?q=wheat", headers=HX).text
+    assert "<html" not in fragment
+    assert 'id="hits"' in fragment
+
+
+def test_another_org_finds_nothing(people: People, shelf: list[str]) -> None:
+    assert shelf
+    assert read_json(people.program(org="Theirs").get("/search?q=wheat"))["hits"] == []
