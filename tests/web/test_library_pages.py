@@ -102,7 +102,7 @@ def test_a_parameter_that_makes_no_sense_is_named(program: Program, query: str) 
 def test_pages_follow_one_another_without_gaps(program: Program, sort: str) -> None:
     shelve(program, *(notes(number) for number in range(7)))
     seen: list[str] = []
-    cursor = ""
+    cursor: str | None = ""
     while cursor is not None:
         body = read_json(program.get(f"/documents?sort={sort}&limit=3" + (f"&cursor={cursor}" if cursor else "")))
         seen += [one["filename"] for one in body["documents"]]

@@ -38,7 +38,7 @@ def test_a_file_is_answered_with_its_document(app: Flask, program: Program) -> N
     body = read_json(answer)
     [document] = body["documents"]
     assert body["rejected"] == []
-    assert UUID(document["id"])
+    assert str(UUID(document["id"])) == document["id"]
     assert document["filename"] == "Notes ü.md"
     assert document["content_type"] == "text/markdown"
     assert document["size_bytes"] == len(NOTES)
