@@ -1,0 +1,149 @@
+"""A worker's bench: the real pool, queue and watchdog, with small handlers of the tests' own."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from flask import Flask
+from sqlalchemy import update
+
+from tests.documents.rows import events_of, new_document, new_org, run
+from webapp.clock import after, monotonic
+from webapp.db import transaction
+from webapp.documents.model import ProcessingRun
+from webapp.documents.states import RunTrigger
+from webapp.jobs.model import Job as JobRow
+from webapp.jobs.queue import Job, Lease
+from webapp.pipeline import lifecycle
+from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.pipeline.steps import StageContext
+from webapp.wiring import Services, wire
+from webapp.worker.attempt import Attempts, Claimed, Handler, Outcome
+from webapp.worker.policy import ExecutionPolicy
+from webapp.worker.pool import Pool, PoolSize
+
+PATIENCE_SECONDS = 20.0
+
+
+def wait_for(condition: Callable[[], bool], what: str = "") -> None:
+    """Until the condition holds; a deadline is a failure."""
+    deadline, pause = monotonic() + PATIENCE_SECONDS, threading.Event()
+    while not condition():
+        assert monotonic() < deadline, f"waited in vain {what}"
+        pause.wait(0.01)
+
+
+class Gate:
+    """A handler that stops in the middle of its work until it is let go."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.opened = threading.Event()
+        self.contexts: list[StageContext] = []
+
+    def __call__(self, context: StageContext) -> None:
+        self.contexts.append(context)
+        self.entered.release()
+        assert self.opened.wait(PATIENCE_SECONDS)
+        context.check()
+        finish(context)
+
+    def wait_for_entry(self) -> StageContext:
+        """Until one more attempt is in the middle of its work."""
+        assert self.entered.acquire(timeout=PATIENCE_SECONDS)
+        return self.contexts[-1]
+
+
+def finish(context: StageContext) -> None:
+    """A handler that does nothing, well."""
+    with context.transaction():
+        lifecycle.succeed_run(context.queue, context.lease)
+
+
+def raising(error: BaseException) -> Handler:
+    def handler(context: StageContext) -> None:
+        raise error
+
+    return handler
+
+
+class Bench:
+    """Services on the database under test, one org, and jobs for the handlers at hand."""
+
+    def __init__(self, app: Flask, services: Services) -> None:
+        self.app = app
+        self.services = services
+        self.queue = services.queue
+        self.org_id = new_org()
+        self.policy = ExecutionPolicy.of(services.settings)
+        self.broken: list[str] = []
+        self.pools: list[Pool] = []
+
+    @classmethod
+    def make(cls, app: Flask, settings: Any) -> "Bench":
+        return cls(app, wire(settings))
+
+    def with_settings(self, **changes: Any) -> "Bench":
+        settings = replace(self.services.settings, **changes)
+        self.services = replace(self.services, settings=settings)
+        self.policy = ExecutionPolicy.of(settings)
+        return self
+
+    def new_run(self, document_id: UUID | None = None, *, max_attempts: int = 2) -> UUID:
+        document_id = document_id or new_document(self.org_id)
+        return lifecycle.queue_run(self.queue, self.org_id, document_id, RunTrigger.UPLOAD, max_attempts=max_attempts)
+
+    def attempts(self, handler: Handler | Mapping[str, Handler]) -> Attempts:
+        handlers = handler if isinstance(handler, Mapping) else {PROCESS_DOCUMENT: handler}
+        return Attempts(self.services, self.policy, handlers)
+
+    def attempt(self, handler: Handler, stopping: threading.Event | None = None) -> Outcome:
+        """One job, from claim to outcome."""
+        attempts = self.attempts(handler)
+        (claimed,) = attempts.claim("worker")
+        return attempts.run(claimed, stopping or threading.Event())
+
+    def claim(self) -> Claimed:
+        (claimed,) = self.attempts(finish).claim("worker")
+        return claimed
+
+    def pool(self, handler: Handler, threads: int = 2) -> Pool:
+        """A pool at work."""
+        settings = self.services.settings
+        pool = Pool(
+            f"worker-{len(self.pools)}",
+            self.attempts(handler),
+            self.app.app_context,
+            PoolSize(threads, settings.poll_seconds),
+            self.broken.append,
+        )
+        self.pools.append(pool)
+        pool.start()
+        return pool
+
+    def job(self, run_id: UUID) -> Job:
+        (job,) = self.queue.of_run(run_id)
+        return job
+
+    def run(self, run_id: UUID) -> ProcessingRun:
+        return run(self.org_id, run_id)
+
+    def states(self, run_id: UUID) -> tuple[str, str]:
+        return self.run(run_id).state, self.job(run_id).status
+
+    def events(self, run_id: UUID) -> list[str]:
+        return events_of(self.org_id, run_id)
+
+    def grow_old(self, run_id: UUID, seconds: float) -> None:
+        """As if its worker had been silent, and its run at work, for so long."""
+        then = after(-seconds)
+        with transaction(self.org_id) as session:
+            session.execute(update(JobRow).where(JobRow.run_id == run_id).values(heartbeat_at=then))
+            session.execute(update(ProcessingRun).where(ProcessingRun.id == run_id).values(started_at=then))
+
+    def take_away(self, lease: Lease) -> None:
+        """Another process thinks that this worker is dead."""
+        self.grow_old(lease.run_id, 7300)
+        assert lifecycle.reset_silent(self.queue, 7200)
