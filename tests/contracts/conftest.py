@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import dispose, make_bare_app, settings_for
+from tests.jobs.letterbox import Letterbox, SqlLetterbox
 from tests.providers import stand
 from webapp.providers.local_blob import LocalBlobStore
 from webapp.providers.local_embed import LocalEmbedder
@@ -30,3 +32,12 @@ def extractor(request: pytest.FixtureRequest) -> Iterator[Extractor]:
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     embedders = {"local": lambda: LocalEmbedder(stand.models_folder(), threads=1)}
     return embedders[request.param]()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def letterbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Letterbox]:
+    url = request.getfixturevalue(f"{request.param}_database").url
+    app = make_bare_app(settings_for(tmp_path / "data", DATABASE_URL=url))
+    with app.app_context():
+        yield SqlLetterbox(app)
+    dispose(app)

@@ -1,7 +1,7 @@
 """What the queue's tests need beside a queue: runs to work on, a clock to turn, threads to work in.
 
 Another implementation of `JobQueue` brings a class like `SqlLetterbox` and a line in the fixture of
-tests/contracts/test_job_queue.py, and has to pass all of it.
+tests/contracts/conftest.py, and has to pass all of it.
 """
 
 import threading
@@ -19,7 +19,7 @@ from webapp.accounts.model import Org
 from webapp.db import transaction
 from webapp.documents.model import Document, ProcessingRun
 from webapp.jobs.model import Job as JobRow
-from webapp.jobs.queue import JobQueue, Lease, NewJob
+from webapp.jobs.queue import Job, JobQueue, Lease, NewJob
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
 
@@ -70,6 +70,13 @@ def enqueue(letterbox: Letterbox, **more: Any) -> NewJob:
 def claim_one(letterbox: Letterbox, worker: str = "a") -> Lease:
     (lease,) = letterbox.queue.claim(worker)
     return lease
+
+
+def job(letterbox: Letterbox, job_id: UUID) -> Job:
+    """A job as it stands now."""
+    found = letterbox.queue.get(job_id)
+    assert found is not None
+    return found
 
 
 def ids(jobs: Sequence[Any]) -> list[UUID]:

@@ -110,6 +110,24 @@ def test_each_statement_finds_its_rows_by_an_index(crowded: SqlLetterbox) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_an_import_that_statistics_know_nothing_of_is_not_sorted(
+    letterbox: SqlLetterbox, database: DatabaseUnderTest
+) -> None:
+    (finished,) = letterbox.new_runs(1)
+    _fill(finished, 2_000, lambda number: {"stage": "done"}, status="COMPLETED", completed_at=now())
+    _analyze(database)
+    (imported,) = letterbox.new_runs(1)
+    jobs = [imported.job(str(number)) for number in range(2_000)]
+    letterbox.queue.enqueue(jobs)
+    with plans() as seen:
+        assert ids(letterbox.queue.claim("a", 3)) == ids(jobs[:3])
+    assert "ix_jobs_due" in seen[0]
+    assert "Sort" not in seen[0]
+    assert "Bitmap" not in seen[0]
+
+
+@pytest.mark.slow
 def test_held_done_and_delayed_jobs_are_never_claimed(crowded: SqlLetterbox) -> None:
     assert len(crowded.queue.claim("a", 1000)) == 20
     assert crowded.queue.claim("a", 1000) == []

@@ -134,7 +134,11 @@ class JobQueue(Protocol):
         """Back to PENDING for a while without counting an attempt: the job waits for the outside world."""
 
     def hold(self, lease: Lease) -> None:
-        """Back to PENDING until `unhold`: its run may not start yet. No attempt is counted."""
+        """Back to PENDING until `unhold`: its run may not start yet. No attempt is counted.
+
+        Done in the transaction that found so, under the lock that the end of the run before takes as
+        well: otherwise `unhold` could come first, and the job would wait for ever.
+        """
 
     def release(self, leases: Sequence[Lease]) -> set[UUID]:
         """Back to PENDING at once (a drain), no attempt counted; the ids that were still held."""

@@ -46,6 +46,8 @@ class SqlJobQueue:
         if limit < 1:
             return []
         with _scoped(transaction) as (connection, _):
+            if connection.dialect.name == "postgresql":
+                connection.execute(statements.IN_INDEX_ORDER)
             values = {"worker": worker, "lease": new_id(), "limit": limit}
             rows = connection.execute(statements.CLAIM, values).all()
         # The database returns them in any order; the line's own is what callers work in.

@@ -112,6 +112,11 @@ ENQUEUE = (
     .returning(jobs.c.id)
 )
 
+# PostgreSQL expects next to no due jobs: its statistics are from before the import that brought 100,000 of
+# them, and row-level security counts as one more condition that hardly any row meets. So it would fetch and
+# sort them all, for each claim, instead of reading the first few from the index that has them in order.
+IN_INDEX_ORDER = text("SELECT set_config('enable_sort', 'off', true)")
+
 # `available_at` stays as it was: a job that is released goes back to its place in the line.
 CLAIM = (
     update(jobs)
