@@ -17,7 +17,6 @@ from webapp.db import Base, prepare_sqlite
 # Made by hand for one database each, so the models do not know them.
 NATIVE = {
     "words",
-    "ix_chunks_words",
     "ix_chunks_embedding_minilm",
     "chunks_fts",
     "chunks_fts_ids",

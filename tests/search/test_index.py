@@ -1,6 +1,10 @@
 """Writing the index: only differences are written, and nothing is left of what is gone."""
 
+from uuid import UUID
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import delete, select, text
 from sqlalchemy.exc import IntegrityError
 
@@ -9,7 +13,7 @@ from webapp.clock import monotonic
 from webapp.db import db, reading, transaction
 from webapp.documents.model import Document
 from webapp.search import index
-from webapp.search.index import Replaced
+from webapp.search.index import Replaced, in_free_places
 from webapp.search.model import Chunk, Connection
 
 
@@ -118,3 +122,21 @@ def test_a_deleted_org_leaves_nothing(searcher: Searcher) -> None:
 
 def _on_sqlite() -> bool:
     return bool(db.engine.dialect.name == "sqlite")
+
+
+@given(st.permutations(range(12)), st.sets(st.integers(0, 20), min_size=12, max_size=12))
+def test_moves_never_meet(order: list[int], targets: set[int]) -> None:
+    places = {UUID(int=number): number for number in range(12)}
+    wanted = dict(zip(places, (sorted(targets)[number] for number in order), strict=True))
+
+    for who, place in in_free_places([(places[who], wanted[who], who) for who in places]):
+        assert place not in places.values()
+        places[who] = place
+
+    assert places == wanted
+
+
+def test_a_row_that_moves_is_written_once() -> None:
+    moves = [(number, number + 1, UUID(int=number)) for number in range(100)]
+
+    assert len(list(in_free_places(moves))) == 100

@@ -70,13 +70,42 @@ def _delete(org_id: UUID, ids: Iterable[UUID]) -> None:
 
 
 def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: dict[UUID, Row[Any]]) -> None:
-    """Renumber in two steps: places are unique at every moment, and two passages may change theirs."""
-    moving = [chunk.id for chunk in chunks if chunk.ordinal != standing[chunk.id].ordinal]
-    for part in _parts(moving):
-        aside = update(Chunk).where(Chunk.org_id == org_id, Chunk.id.in_(part)).values(ordinal=-1 - Chunk.ordinal)
-        session().execute(aside, **_UNWATCHED)
-    columns = ("ordinal", "heading", "page_from", "page_to")
-    _update(org_id, columns, chunks)
+    """Renumber, one after the other: at every moment a place belongs to one passage only."""
+    moves = [(standing[chunk.id].ordinal, chunk.ordinal, chunk.id) for chunk in chunks]
+    change = update(Chunk).where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
+    steps = [{"the_id": chunk_id, "place": place} for chunk_id, place in in_free_places(moves)]
+    if steps:
+        session().connection().execute(change.values(ordinal=bindparam("place")), steps)
+    _update(org_id, ("heading", "page_from", "page_to"), [chunk for chunk in chunks if _is_elsewhere(chunk, standing)])
+
+
+def _is_elsewhere(chunk: NewChunk, standing: dict[UUID, Row[Any]]) -> bool:
+    """Whether more than its number has changed."""
+    return _place(chunk)[1:] != _place(standing[chunk.id])[1:]
+
+
+def in_free_places(moves: Sequence[tuple[int, int, UUID]]) -> Iterator[tuple[UUID, int]]:
+    """Put moves (from, to, who) into an order in which each goes to a free place.
+
+    Each row is written once, which matters where its vector's index is written with it. Only
+    where passages change places in a circle, one of them steps aside first.
+    """
+    waiting = {old: (new, who) for old, new, who in moves if old != new}
+    wanted_by = {new: old for old, (new, _) in waiting.items()}
+    free = [new for new in wanted_by if new not in waiting]
+    while waiting:
+        if not free:
+            old, (new, who) = next(iter(waiting.items()))
+            aside = -1 - old
+            yield who, aside
+            del waiting[old]
+            waiting[aside], wanted_by[new] = (new, who), aside
+            free.append(old)
+        place: int | None = free.pop()
+        while place in wanted_by:
+            old = wanted_by.pop(place)
+            yield waiting.pop(old)[1], place
+            place = old
 
 
 def _embed_anew(org_id: UUID, chunks: Sequence[NewChunk]) -> None:

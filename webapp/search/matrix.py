@@ -25,7 +25,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import String, Uuid, bindparam, func, select, text, type_coerce
+from sqlalchemy import LargeBinary, String, Uuid, bindparam, func, select, text, type_coerce
 
 from webapp.db import session
 from webapp.search.matrix_files import ID, MatrixFiles
@@ -144,14 +144,14 @@ def _live_ids(org_id: UUID, model: str, dimensions: int) -> NDArray[np.bytes_]:
 def _read(
     org_id: UUID, ids: NDArray[np.bytes_], dimensions: int
 ) -> Iterator[tuple[NDArray[np.bytes_], NDArray[np.float32]]]:
-    """Ids and vectors from the rows, some at a time."""
+    """Ids and vectors from the rows, some at a time, as the bytes that they are."""
     for start in range(0, len(ids), ROWS_PER_QUERY):
-        part = [UUID(bytes=each.ljust(16, b"\0")) for each in ids[start : start + ROWS_PER_QUERY].tolist()]
-        rows = (
-            session().execute(select(Chunk.id, Chunk.embedding).where(Chunk.org_id == org_id, Chunk.id.in_(part))).all()
-        )
-        found = np.frombuffer(b"".join(row.id.bytes for row in rows), dtype=ID)
-        yield found, np.asarray([row.embedding for row in rows], dtype=np.float32).reshape(-1, dimensions)
+        part = [each.ljust(16, b"\0").hex() for each in ids[start : start + ROWS_PER_QUERY].tolist()]
+        as_stored = select(type_coerce(Chunk.id, String), type_coerce(Chunk.embedding, LargeBinary))
+        rows = session().execute(as_stored.where(Chunk.org_id == org_id, type_coerce(Chunk.id, String).in_(part)))
+        some_ids, some_vectors = zip(*rows, strict=True)
+        found = np.frombuffer(bytes.fromhex("".join(some_ids)), dtype=ID)
+        yield found, np.frombuffer(b"".join(some_vectors), dtype="<f4").reshape(-1, dimensions)
 
 
 @contextmanager

@@ -55,12 +55,14 @@ def _by_comparing(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:
 
 
 # A scan goes on until the limit is reached, though most of what it meets may belong to other orgs.
-# A generic plan could not know that the partial index holds the model's rows.
+# A generic plan could not know that the partial index holds the model's rows, and without fresh
+# statistics the planner would rather compare and sort everything.
 _SCAN_ON = text(
     "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '100', true), "
     "set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '4', true), "
-    "set_config('plan_cache_mode', 'force_custom_plan', true)"
+    "set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_sort', 'off', true)"
 )
+_SORT_AGAIN = text("SELECT set_config('enable_sort', 'on', true)")
 
 
 def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:
@@ -68,12 +70,14 @@ def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:
     dimensions = INDEXED_MODELS[wanted.model]
     distance = f"embedding::vector({dimensions}) <=> CAST(:wanted AS vector({dimensions}))"
     # Relaxed order is nearly right: the outer ORDER BY makes it right. Both names are our own.
-    return _ids(
+    found = _ids(
         f"WITH near AS MATERIALIZED (SELECT id, {distance} AS distance FROM chunks "  # noqa: S608
         f"WHERE org_id = :org_id AND embedding_model = '{wanted.model}' ORDER BY {distance} LIMIT :limit) "
         "SELECT id FROM near ORDER BY distance, id",
         {"org_id": org_id, "wanted": wanted.values, "limit": limit},
     )
+    session().execute(_SORT_AGAIN)
+    return found
 
 
 def _ids(statement: str, values: dict[str, object]) -> list[UUID]:

@@ -82,11 +82,9 @@ def _on_postgresql(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]
 
 _FTS5 = (
     text(
-        "SELECT chunks.id FROM chunks_fts "
-        "JOIN chunks_fts_ids ON chunks_fts_ids.number = chunks_fts.rowid "
-        "JOIN chunks ON chunks.id = chunks_fts_ids.chunk_id "
-        "WHERE chunks_fts MATCH :wanted AND chunks.org_id = :org_id "
-        "ORDER BY bm25(chunks_fts, 0.5, 1.0), chunks.id LIMIT :limit"
+        "SELECT chunk_id AS id FROM chunks_fts JOIN chunks_fts_ids ON number = chunks_fts.rowid "
+        "WHERE chunks_fts MATCH :wanted AND org_id = :org_id "
+        "ORDER BY bm25(chunks_fts, 0.5, 1.0), chunk_id LIMIT :limit"
     )
     .bindparams(bindparam("org_id", type_=Uuid))
     .columns(id=Uuid)
