@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from weakref import WeakSet, finalize
 
@@ -61,18 +61,21 @@ class Sandbox:
         arguments: Mapping[str, object],
         *,
         timeout_seconds: float,
-        readable: Path | None = None,
+        readable: Path | Sequence[Path] | None = None,
+        writable: Path | None = None,
         progress: Progress | None = None,
     ) -> object:
         """Call `module:function` with JSON arguments and give its JSON answer.
 
-        The child may read the file `readable` and, where the kernel can say so, no other data.
+        The child may read the files or folders `readable`, write the file `writable` (which must be
+        there already) and, where the kernel can say so, touch no other data.
         """
         deadline = time.monotonic() + timeout_seconds
         request = {
             "function": function,
             "arguments": dict(arguments),
-            "readable": None if readable is None else str(readable.absolute()),
+            "readable": [str(path.absolute()) for path in _paths(readable)],
+            "writable": None if writable is None else str(writable.absolute()),
             "cpu_seconds": _cpu_seconds(timeout_seconds, self._limits.threads),
         }
         with Call(self._limits, progress) as call:
@@ -180,6 +183,12 @@ def clean_environment(threads: int) -> dict[str, str]:
         "RAYON_NUM_THREADS": str(threads),
         "TOKIO_WORKER_THREADS": str(threads),
     }
+
+
+def _paths(readable: Path | Sequence[Path] | None) -> Sequence[Path]:
+    if readable is None:
+        return ()
+    return (readable,) if isinstance(readable, Path) else readable
 
 
 def _cpu_seconds(timeout_seconds: float, threads: int) -> int:

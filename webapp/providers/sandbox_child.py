@@ -82,7 +82,7 @@ def _work(line: socket.socket, report: Report, cage: Cage) -> dict[str, object]:
         # Spare seconds: at the soft limit comes SIGXCPU, which says more than SIGKILL.
         _limit(resource.RLIMIT_CPU, request["cpu_seconds"], spare=2)
         function = _allowed(request["function"], cage)
-        forbid_files(request["readable"])
+        forbid_files(request["readable"], request["writable"])
         return {"answer": function(request["arguments"], report)}
     except BadInput as error:
         return {"failure": "bad_input", "code": error.code, "message": error.message}

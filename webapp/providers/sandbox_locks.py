@@ -10,6 +10,7 @@ import signal
 import struct
 import sys
 import sysconfig
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,7 @@ CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 RULE_PATH_BENEATH = 1
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+TRUNCATE, TRUNCATE_SINCE = 1 << 14, 3
 # Rights that a kernel knows grow with its Landlock version: files, then network, then scopes.
 FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 TCP_RIGHTS, TCP_SINCE = 3, 4
@@ -42,8 +44,8 @@ def leave_network() -> bool:
     return any(_libc.unshare(flags) == 0 for flags in (CLONE_NEWNET, CLONE_NEWUSER | CLONE_NEWNET))
 
 
-def forbid_files(readable: str | None) -> bool:
-    """Allow this process to read `readable` and program files only; say whether it worked.
+def forbid_files(readable: Sequence[str], writable: str | None = None) -> bool:
+    """Allow this process to read `readable` and program files, to write `writable`, and no more; say whether it worked.
 
     The limit of the environment alone would not be enough: a captured parser could read the
     parent's through /proc, and the database file from its place.
@@ -58,8 +60,10 @@ def forbid_files(readable: str | None) -> bool:
     try:
         for path in _program_paths():
             _allow(ruleset, path, EXECUTE | READ_FILE | READ_DIR)
-        for path in [] if readable is None else [readable]:
-            _allow(ruleset, path, READ_FILE)
+        for path in readable:
+            _allow(ruleset, path, READ_FILE | READ_DIR if Path(path).is_dir() else READ_FILE)
+        if writable is not None:
+            _allow(ruleset, writable, READ_FILE | WRITE_FILE | (TRUNCATE if version >= TRUNCATE_SINCE else 0))
         _allow(ruleset, "/dev/null", READ_FILE | WRITE_FILE)
         _allow(ruleset, "/dev/urandom", READ_FILE)
         _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
