@@ -227,6 +227,15 @@ def test_a_password_that_cannot_be_set_says_why(people: People, form: dict[str, 
     assert sentence in answer.text
 
 
+def test_whoever_finds_an_open_browser_cannot_guess_the_password(people: People) -> None:
+    _register(people)
+    browser = people.browser()
+    form = {"current_password": "wrong", "password": "another sentence", "password_again": "another sentence"}
+    answers = [browser.post("/account/password", form) for _ in range(6)]
+    assert [answer.status_code for answer in answers] == [422] * 5 + [429]
+    assert answers[-1].headers["Retry-After"]
+
+
 def test_a_token_is_shown_once_and_works(people: People, browser: Browser) -> None:
     page = browser.post("/account/tokens", {"name": "Nightly <b>import</b>", "role": "member"})
     assert page.status_code == 200

@@ -100,6 +100,8 @@ def test_somebody_disabled_is_out_and_gets_no_link(app: Flask, people: People) -
     assert browser.get("/account").status_code == 303
     assert "is disabled" in _run(app, "users", "sign-in-link", *arguments).stderr
     assert _run(app, "users", "list", "--org", "Ours").stdout.endswith("disabled\n")
+    assert _run(app, "users", "enable", *arguments).exit_code == 0
+    assert _run(app, "users", "sign-in-link", *arguments).exit_code == 0
 
 
 def test_failed_jobs_are_listed_and_retried(app: Flask, people: People) -> None:

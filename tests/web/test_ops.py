@@ -28,7 +28,7 @@ def test_the_overview_tells_how_the_installation_does(app: Flask, ops: Program, 
     failed(app, ops.org_id)
     found = ops.get("/ops").json
     assert found is not None
-    assert found["counts"] == {"pending": 1, "processing": 0, "completed": 0, "failed": 1, "cancelled": 0}
+    assert found["counts"] == {"PENDING": 1, "PROCESSING": 0, "COMPLETED": 0, "FAILED": 1, "CANCELLED": 0}
     assert found["oldest_due_seconds"] >= 0
     assert found["disk_free_bytes"] > 0
     assert {provider["role"] for provider in found["providers"]} == {"blobs", "extraction", "embeddings"}
@@ -49,7 +49,7 @@ def test_failed_jobs_come_first_with_their_errors(app: Flask, ops: Program, oper
         str(work.document_id),
         "<b>bill</b>.pdf",
     )
-    assert (job["status"], job["stage"], job["attempts"], job["max_attempts"]) == ("failed", "process_document", 1, 3)
+    assert (job["status"], job["stage"], job["attempts"], job["max_attempts"]) == ("FAILED", "process_document", 1, 3)
     [error] = job["errors"]
     assert (error["attempt"], error["step"], error["exception"]) == (1, "extract", "TimedOut")
     assert job["failure"]["title"] == "It took too long"
@@ -62,6 +62,8 @@ def test_failed_jobs_come_first_with_their_errors(app: Flask, ops: Program, oper
 
 def test_an_unknown_status_is_refused(ops: Program) -> None:
     assert ops.get("/ops/jobs?status=lost").status_code == 422
+    assert ops.get("/ops/jobs?cursor=lost").status_code == 422
+    assert ops.get("/ops/jobs?status=PENDING").status_code == 200
 
 
 def test_pages_of_jobs_go_on_where_the_last_ended(app: Flask, ops: Program, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,10 +190,10 @@ def test_ops_sees_its_own_org_only(app: Flask, people: People, ops: Program) -> 
     found = ops.get("/ops/jobs").json
     assert found is not None
     assert found["jobs"] == []
-    assert found["counts"]["failed"] == 0
+    assert found["counts"]["FAILED"] == 0
     overview = ops.get("/ops").json
     assert overview is not None
-    assert overview["counts"]["failed"] == 0
+    assert overview["counts"]["FAILED"] == 0
     assert ops.post(f"/ops/jobs/{theirs.job_id}/retry").status_code == 404
     assert ops.post("/ops/jobs/retry").json == {"retried": 0, "refused": 0, "unknown": 0, "more": False}
     assert ops.get(f"/ops/jobs?cursor={theirs.job_id}").status_code == 200

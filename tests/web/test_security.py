@@ -94,7 +94,14 @@ def test_another_host_is_refused_without_a_page(sqlite_database: DatabaseUnderTe
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8000", "127.0.0.1:8000", "[::1]:8000"])
 def test_loopback_has_several_names(client: FlaskClient, host: str) -> None:
-    assert client.get("/healthz", headers={"Host": host}).status_code == 200
+    assert client.get("/sign-in", headers={"Host": host, "Accept": HTML}).status_code == 200
+
+
+def test_a_probe_may_ask_under_any_name(sqlite_database: DatabaseUnderTest, tmp_path: Path) -> None:
+    app = create_app(settings_for(tmp_path / "data", DATABASE_URL=sqlite_database.url))
+    for path in ("/healthz", "/readyz"):
+        assert app.test_client().get(path, headers={"Host": "10.1.2.3:8000"}).status_code == 200
+    dispose(app)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +120,7 @@ def test_settings_say_which_hosts_are_served(
     sqlite_database: DatabaseUnderTest, tmp_path: Path, variables: dict[str, str], host: str, status: int
 ) -> None:
     app = create_app(settings_for(tmp_path / "data", DATABASE_URL=sqlite_database.url, **variables))
-    assert app.test_client().get("/healthz", headers={"Host": host}).status_code == status
+    assert app.test_client().get("/sign-in", headers={"Host": host, "Accept": HTML}).status_code == status
     dispose(app)
 
 

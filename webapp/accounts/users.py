@@ -92,6 +92,11 @@ def disable(user: User) -> None:
     end_sessions(user)
 
 
+def enable(user: User) -> None:
+    """Let somebody in again."""
+    session().execute(update(User).where(_is(user)).values(disabled_at=None))
+
+
 def end_sessions(user: User) -> None:
     """End every session and every open sign-in link of somebody."""
     session().execute(delete(UserSession).where(UserSession.org_id == user.org_id, UserSession.user_id == user.id))

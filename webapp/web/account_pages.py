@@ -105,7 +105,7 @@ def set_password() -> Response:
     if request.method == "GET":
         return _password_form(has_password, {})
     errors = _password_errors()
-    if has_password and not sign_in.is_password_of(who.org_id, user_id, request.form.get("current_password", "")):
+    if has_password and not _knows_password(who, user_id):
         errors["current_password"] = _SENTENCES["current_wrong"]
     if errors:
         return _password_form(has_password, errors)
@@ -150,8 +150,7 @@ def revoke_token(token_id: UUID) -> Response:
 
 
 def _sign_in(given: _Credentials) -> Response:
-    throttle: SignInThrottle = current_app.extensions["docmill_sign_in_throttle"]
-    address = _network(request.remote_addr)
+    throttle, address = _throttle(), _network(request.remote_addr)
     wait_seconds = throttle.admit(given.email, address)
     if wait_seconds is not None:
         return _wait_page(given, wait_seconds)
@@ -162,6 +161,11 @@ def _sign_in(given: _Credentials) -> Response:
     if len(matching) == 1:
         return _let_in(matching[0], given.next)
     return _let_in_one_of(matching, given)
+
+
+def _throttle() -> SignInThrottle:
+    found: SignInThrottle = current_app.extensions["docmill_sign_in_throttle"]
+    return found
 
 
 def _credentials() -> _Credentials:
@@ -218,6 +222,18 @@ def _has_password(org_id: UUID, user_id: UUID) -> bool:
     with reading(org_id):
         user = users.get(org_id, user_id)
     return user is not None and user.password_hash is not None
+
+
+def _knows_password(who: Principal, user_id: UUID) -> bool:
+    """Whether the current password was given. Whoever found an open browser may not guess at it for ever."""
+    throttle, key = _throttle(), f"{who.org_id} {who.name}"
+    wait_seconds = throttle.admit(key, key)
+    if wait_seconds is not None:
+        raise Problem(429, headers={"Retry-After": str(wait_seconds)})
+    knows = sign_in.is_password_of(who.org_id, user_id, request.form.get("current_password", ""))
+    if knows:
+        throttle.forgive(key, key)
+    return knows
 
 
 def _password_errors() -> dict[str, str]:

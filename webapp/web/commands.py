@@ -84,6 +84,16 @@ def _disable_user(org_name: str, email: str) -> None:
     click.echo(f"{email} cannot sign in to “{org_name}” any more.", err=True)
 
 
+@_users.command("enable")
+@_org_option
+@click.option("--email", required=True)
+def _enable_user(org_name: str, email: str) -> None:
+    """Let a person in again who was shut out."""
+    with transaction(everywhere=True):
+        users.enable(_user(org_name, email))
+    click.echo(f"{email} can sign in to “{org_name}” again.", err=True)
+
+
 @_users.command("sign-in-link")
 @_org_option
 @click.option("--email", required=True)

@@ -81,15 +81,14 @@ class RetryCounts:
 def overview() -> Response:
     """The health of the installation."""
     found = _overview(org_id())
-    return fragments.answer(page="ops/page.html", fragment="ops/page.html", data=lambda: found, **found)
+    return fragments.answer(page="ops/page.html", fragment="ops/page.html", data=lambda: _for_programs(found), **found)
 
 
 @pages.get("/jobs")
 @ops_only
 def jobs() -> Response:
     """Jobs by status, the failed ones first to be looked at; pages go on from the last id."""
-    org, status = org_id(), _status(request.args.get("status"))
-    before = request.args.get("cursor", type=UUID)
+    org, status, before = org_id(), _status(request.args.get("status")), _cursor(request.args.get("cursor"))
     with reading(org):
         found = services().queue.find(org, status, before=before, limit=PAGE_SIZE + 1)
         rows = _rows(org, found[:PAGE_SIZE])
@@ -100,7 +99,7 @@ def jobs() -> Response:
         "counts": counts,
         "next_cursor": str(found[PAGE_SIZE - 1].id) if len(found) > PAGE_SIZE else None,
     }
-    return fragments.answer(page="ops/jobs.html", fragment="ops/jobs.html", data=lambda: shown, **shown)
+    return fragments.answer(page="ops/jobs.html", fragment="ops/jobs.html", data=lambda: _for_programs(shown), **shown)
 
 
 @pages.post("/jobs/<uuid:job_id>/retry")
@@ -147,6 +146,15 @@ def _overview(org: UUID) -> dict[str, Any]:
     }
 
 
+def _for_programs(shown: dict[str, Any]) -> dict[str, Any]:
+    """Programs read the states as they are stored; pages look their words up by the lower-case ones."""
+    plain = {**shown, "counts": {status.upper(): number for status, number in shown["counts"].items()}}
+    if "jobs" in shown:
+        plain["jobs"] = [{**asdict(job), "status": job.status.upper()} for job in shown["jobs"]]
+        plain["status"] = shown["status"].upper()
+    return plain
+
+
 def _providers() -> list[dict[str, str | None]]:
     used = services().providers
     return [
@@ -165,6 +173,13 @@ def _status(word: str | None) -> JobStatus:
         return JobStatus((word or JobStatus.FAILED).upper())
     except ValueError as error:
         raise Problem(422, detail=f"A status is one of: {', '.join(s.lower() for s in JobStatus)}.") from error
+
+
+def _cursor(text: str | None) -> UUID | None:
+    try:
+        return UUID(text) if text else None
+    except ValueError as error:
+        raise Problem(422, detail="cursor must be the next_cursor of an earlier answer.") from error
 
 
 def _rows(org: UUID, found: Iterable[Job]) -> list[JobRow]:
