@@ -15,6 +15,8 @@ class HashedWords:
 
     name = "hashed"
     batch_size = 8
+    batch_bytes = 1 << 20
+    concurrency = 1
 
     def __init__(self, dimensions: int = 64, model: str = "hashed-words-64") -> None:
         self.dimensions = dimensions

@@ -6,12 +6,14 @@ sentence that names the variable and says what would be right.
 
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 Value = TypeVar("Value")
 
@@ -58,6 +60,21 @@ class Settings:
     blobs: str
     extraction: str
     embeddings: str
+    azure_storage_connection_string: str = field(repr=False)
+    azure_storage_account_url: str | None
+    azure_storage_container: str
+    azure_documentintelligence_endpoint: str | None
+    azure_documentintelligence_key: str = field(repr=False)
+    azure_documentintelligence_models: tuple[tuple[str, str], ...]
+    azure_documentintelligence_window_pages: int
+    azure_documentintelligence_windows_at_once: int
+    openai_api_key: str = field(repr=False)
+    openai_base_url: str
+    openai_embedding_model: str
+    openai_embedding_dimensions: int
+    openai_embedding_batch: int
+    embed_concurrency: int
+    provider_timeout_seconds: float
     extract_timeout_seconds: float
     extract_memory_mb: int
     embed_threads: int
@@ -95,6 +112,28 @@ class _Reader:
 
     def names(self, name: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
+
+    def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
+        """`a=b,c=d` as pairs; an entry that lacks a half is refused."""
+        found = []
+        for entry in self.names(name):
+            key, _, value = (part.strip() for part in entry.partition("="))
+            if not key or not value:
+                raise SettingsError(f"{name}: {entry!r} is no pair. Example: {name}=image/jpeg=prebuilt-receipt.")
+            found.append((key, value))
+        return tuple(found)
+
+    def address(self, name: str) -> str | None:
+        """A web address that holds no secret, since addresses are shown; without its last slash."""
+        raw = self.text(name)
+        if not raw:
+            return None
+        parts = urlsplit(raw)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise SettingsError(f"{name} is no web address. Example: {name}=https://name.example.com.")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise SettingsError(f"{name} must hold neither a password nor a query: keys have settings of their own.")
+        return raw.rstrip("/")
 
     def whole(self, name: str, default: int, least: int = 1, most: int | None = None) -> int:
         return self._number(name, default, least, int, "a whole number", most)
@@ -153,9 +192,24 @@ def _read(env: _Reader) -> Settings:
         drain_seconds=env.seconds("DRAIN_SECONDS", 25, least=0),
         watchdog_seconds=env.seconds("WATCHDOG_SECONDS", 60),
         max_upload_mb=env.whole("MAX_UPLOAD_MB", 512),
-        blobs=env.choice("BLOBS", "local", ("local",)),
-        extraction=env.choice("EXTRACTION", "local", ("local",)),
-        embeddings=env.choice("EMBEDDINGS", "local", ("local",)),
+        blobs=_blobs(env),
+        extraction=_extraction(env),
+        embeddings=_embeddings(env),
+        azure_storage_connection_string=env.text("AZURE_STORAGE_CONNECTION_STRING"),
+        azure_storage_account_url=env.address("AZURE_STORAGE_ACCOUNT_URL"),
+        azure_storage_container=_container(env),
+        azure_documentintelligence_endpoint=env.address("AZURE_DOCUMENTINTELLIGENCE_ENDPOINT"),
+        azure_documentintelligence_key=env.text("AZURE_DOCUMENTINTELLIGENCE_KEY"),
+        azure_documentintelligence_models=env.pairs("AZURE_DOCUMENTINTELLIGENCE_MODELS"),
+        azure_documentintelligence_window_pages=env.whole("AZURE_DOCUMENTINTELLIGENCE_WINDOW_PAGES", 100, most=2000),
+        azure_documentintelligence_windows_at_once=env.whole("AZURE_DOCUMENTINTELLIGENCE_WINDOWS_AT_ONCE", 4, most=100),
+        openai_api_key=env.text("OPENAI_API_KEY"),
+        openai_base_url=env.address("OPENAI_BASE_URL") or _OPENAI,
+        openai_embedding_model=env.text("OPENAI_EMBEDDING_MODEL", "text-embedding-3-small"),
+        openai_embedding_dimensions=_dimensions(env),
+        openai_embedding_batch=env.whole("OPENAI_EMBEDDING_BATCH", 64, most=2048),
+        embed_concurrency=env.whole("EMBED_CONCURRENCY", 4, most=64),
+        provider_timeout_seconds=env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
         extract_timeout_seconds=env.seconds("EXTRACT_TIMEOUT_SECONDS", 100 if embedded else 900),
         extract_memory_mb=env.whole("EXTRACT_MEMORY_MB", 2048, least=256),
         embed_threads=env.whole("EMBED_THREADS", 2),
@@ -163,6 +217,65 @@ def _read(env: _Reader) -> Settings:
         htmx_integrity=env.optional("HTMX_INTEGRITY"),
         session_days=env.whole("SESSION_DAYS", 30),
     )
+
+
+_OPENAI = "https://api.openai.com/v1"
+# The native lengths of the models that everybody knows; others have to be told.
+_DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+_CONTAINER = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?=[a-z0-9])){2,62}")
+
+
+def _blobs(env: _Reader) -> str:
+    """Azure where there is a way in; a connection string wins over an account's address."""
+    given = env.text("AZURE_STORAGE_CONNECTION_STRING") or env.text("AZURE_STORAGE_ACCOUNT_URL")
+    chosen = env.choice("BLOBS", "azure" if given else "local", ("local", "azure"))
+    if chosen == "azure" and not given:
+        raise SettingsError(
+            "BLOBS=azure needs AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_URL for a managed identity."
+        )
+    return chosen
+
+
+def _extraction(env: _Reader) -> str:
+    """Document Intelligence where both halves of the way in are there, or by force with a managed identity."""
+    endpoint, key = "AZURE_DOCUMENTINTELLIGENCE_ENDPOINT", "AZURE_DOCUMENTINTELLIGENCE_KEY"
+    has_endpoint, has_key = bool(env.text(endpoint)), bool(env.text(key))
+    chosen = env.choice("EXTRACTION", "azure" if has_endpoint and has_key else "local", ("local", "azure"))
+    if chosen == "azure" and not has_endpoint:
+        raise SettingsError(f"EXTRACTION=azure needs {endpoint}=https://… and {key}.")
+    if not env.text("EXTRACTION") and has_endpoint != has_key:
+        missing = key if has_endpoint else endpoint
+        raise SettingsError(
+            f"{missing} is missing. Set it, or choose: EXTRACTION=azure for a managed identity, EXTRACTION=local."
+        )
+    return chosen
+
+
+def _embeddings(env: _Reader) -> str:
+    """OpenAI where there is a key; a server without keys is chosen by name and address."""
+    has_key, has_address = bool(env.text("OPENAI_API_KEY")), bool(env.text("OPENAI_BASE_URL"))
+    chosen = env.choice("EMBEDDINGS", "openai" if has_key else "local", ("local", "openai"))
+    if chosen == "openai" and not (has_key or has_address):
+        raise SettingsError("EMBEDDINGS=openai needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys.")
+    return chosen
+
+
+def _container(env: _Reader) -> str:
+    name = "AZURE_STORAGE_CONTAINER"
+    value = env.text(name, "docmill")
+    if not _CONTAINER.fullmatch(value):
+        raise SettingsError(f"{name}={value!r} is no container name: 3 to 63 small letters, digits and single dashes.")
+    return value
+
+
+def _dimensions(env: _Reader) -> int:
+    model = env.text("OPENAI_EMBEDDING_MODEL", "text-embedding-3-small")
+    given = env.whole("OPENAI_EMBEDDING_DIMENSIONS", 0, least=0, most=16_000)
+    if _embeddings(env) == "openai" and not given and model not in _DIMENSIONS:
+        raise SettingsError(
+            f"OPENAI_EMBEDDING_DIMENSIONS is needed: the length of vectors of OPENAI_EMBEDDING_MODEL={model} is unknown."
+        )
+    return given or _DIMENSIONS.get(model, 0)
 
 
 def _execution(env: _Reader, database_url: str) -> Execution:

@@ -23,6 +23,8 @@ class FailureCode(StrEnum):
     STORAGE_FULL = "storage_full"
     MODEL_MISSING = "model_missing"
     CREDENTIALS_REFUSED = "credentials_refused"
+    REQUEST_REFUSED = "request_refused"
+    QUOTA_EXHAUSTED = "quota_exhausted"
     RATE_LIMITED = "rate_limited"
     TIMED_OUT = "timed_out"
     # The parser died; the message names the signal or the limit.
@@ -45,12 +47,15 @@ class ProviderError(Exception):
         permanent: bool | None = None,
         retry_after_seconds: float | None = None,
         code: FailureCode | None = None,
+        is_outcome_unknown: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.permanent = self.default_permanent if permanent is None else permanent
         self.retry_after_seconds = retry_after_seconds
         self.code = self.default_code if code is None else code
+        # No answer came: the call may have been carried out all the same, and be on the bill.
+        self.is_outcome_unknown = is_outcome_unknown
 
 
 class BadInput(ProviderError):

@@ -29,6 +29,8 @@ class LocalEmbedder:
     model = MODEL
     dimensions = 384
     batch_size = 8
+    batch_bytes = 1 << 20
+    concurrency = 1
 
     def __init__(self, models: Path, *, threads: int = 2) -> None:
         self._folder = model_folder(models)

@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from webapp.providers.errors import ProviderError
+
 PAGE_MARK = "<!-- page {number} -->"
 
 
@@ -97,13 +99,23 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """One word where it stands on its page; `polygon` as that of a field."""
+
+    text: str
+    confidence: float | None = None
+    polygon: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """One page's plain text and size."""
+    """One page's plain text and size, and its words where the extractor says where they stand."""
 
     number: int
     text: str
     width: float | None = None
     height: float | None = None
+    words: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +162,8 @@ class Extraction:
             raise ValueError(f"not an extraction: {type(error).__name__} {error}") from error
 
 
-class Extractor(Protocol):
-    """Turns a file's bytes into text, fields and tables."""
+class AnyExtractor(Protocol):
+    """What both kinds of extractors say of themselves."""
 
     name: str
     version: str
@@ -161,6 +173,13 @@ class Extractor(Protocol):
 
     def accepts(self, content_type: str) -> bool:
         """Say whether this kind of file can be read."""
+
+    def check(self) -> None:
+        """Raise ProviderUnavailable unless the extractor is ready for work."""
+
+
+class Extractor(AnyExtractor, Protocol):
+    """Turns a file's bytes into text, fields and tables while its caller waits."""
 
     def extract(
         self,
@@ -172,17 +191,81 @@ class Extractor(Protocol):
     ) -> Extraction:
         """Read a file; `progress` hears fractions from 0 to 1 that never fall."""
 
-    def check(self) -> None:
-        """Raise ProviderUnavailable unless the extractor is ready for work."""
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a file that is asked for by itself: pages `first` to `last`, or all of it."""
+
+    first: int | None = None
+    last: int | None = None
+
+    def __str__(self) -> str:
+        return "all" if self.first is None else f"pages-{self.first}-{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """The operation is still at work; None where the service does not say when to ask again."""
+
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an operation brought, as bytes that only `SlowExtractor.read` understands, and what it cost."""
+
+    data: bytes
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The operation is over and brought nothing: to ask for its window again means to begin anew."""
+
+    error: ProviderError
+
+
+Polled = NotYet | Answer | Ended
+
+
+class SlowExtractor(AnyExtractor, Protocol):
+    """An extractor that works elsewhere, for as long as it takes: asked for, looked after, and read at last.
+
+    Nobody waits inside a call. An operation's id is all that a later process needs to go on. What
+    an operation brought is kept as it came, so that a better `read` never has to ask again.
+    """
+
+    windows_at_once: int
+
+    def answers_key(self, content_type: str) -> str:
+        """Give a stable text of what is asked for: as long as it is the same, so are the answers."""
+
+    def windows(self, source: Path, content_type: str, *, timeout_seconds: float) -> tuple[Window, ...]:
+        """Say in which parts a file is asked for; BadInput where that would be for nothing."""
+
+    def start(self, source: Path, content_type: str, window: Window) -> str:
+        """Ask for a window, and give the operation's id. This is the call that costs."""
+
+    def poll(self, operation: str) -> Polled:
+        """Look after an operation; an error says nothing about it, only that the look failed."""
+
+    def read(self, answer: bytes, window: Window) -> Extraction:
+        """Read an answer: the pages of its window, with their words and the document's page numbers."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose dot product says how near their meanings are."""
+    """Turns texts into vectors whose dot product says how near their meanings are.
+
+    A call takes `batch_size` texts at most, and `batch_bytes` of UTF-8 where there is more than one;
+    `concurrency` calls at the same time are worth while. Vectors of one `model` can be compared.
+    """
 
     name: str
     model: str
     dimensions: int
     batch_size: int
+    batch_bytes: int
+    concurrency: int
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Give one vector of unit length for each text, in order."""
@@ -212,17 +295,26 @@ def _page(plain: dict[str, Any]) -> Page:
     if number is None:
         raise TypeError("a page has a number")
     width, height = _number(plain["width"]), _number(plain["height"])
-    return Page(number=number, text=_text(plain["text"]), width=width, height=height)
+    # Results that were stored before there were words have none.
+    words = tuple(_word(word) for word in plain.get("words", ()))
+    return Page(number=number, text=_text(plain["text"]), width=width, height=height, words=words)
+
+
+def _word(plain: dict[str, Any]) -> Word:
+    return Word(_text(plain["text"]), _number(plain["confidence"]), _polygon(plain["polygon"]))
+
+
+def _polygon(plain: Any) -> tuple[float, ...] | None:
+    return None if plain is None else tuple(_coordinate(part) for part in plain)
 
 
 def _field(plain: dict[str, Any]) -> Field:
-    polygon = plain["polygon"]
     return Field(
         name=_text(plain["name"]),
         value=_text(plain["value"]),
         confidence=_number(plain["confidence"]),
         page=_integer(plain["page"]),
-        polygon=None if polygon is None else tuple(_coordinate(part) for part in polygon),
+        polygon=_polygon(plain["polygon"]),
     )
 
 
@@ -265,8 +357,21 @@ def _coordinate(value: object) -> float:
 
 @dataclass(frozen=True)
 class Providers:
-    """One implementation for each role, as the settings choose them."""
+    """One implementation for each role, as the settings choose them.
+
+    Where there is a slow extractor it reads what it accepts, and the other one reads the rest.
+    """
 
     blobs: BlobStore
     extractor: Extractor
     embedder: Embedder
+    slow_extractor: SlowExtractor | None = None
+
+    def slow_for(self, content_type: str) -> SlowExtractor | None:
+        """Give the slow extractor if it is the one to read this kind of file."""
+        slow = self.slow_extractor
+        return slow if slow is not None and slow.accepts(content_type) else None
+
+    def accepts(self, content_type: str) -> bool:
+        """Say whether anybody reads this kind of file."""
+        return self.slow_for(content_type) is not None or self.extractor.accepts(content_type)

@@ -98,7 +98,8 @@ def looks_binary(data: bytes) -> bool:
 
 
 def _clean_page(page: Page) -> Page:
-    return replace(page, text=clean_text(page.text, DOCUMENT_CHARACTERS_MAX))
+    words = tuple(replace(word, text=clean_line(word.text) or "") for word in page.words)
+    return replace(page, text=clean_text(page.text, DOCUMENT_CHARACTERS_MAX), words=words)
 
 
 def _clean_field(field: Field) -> Field:

@@ -88,6 +88,16 @@ _FAILURES = {
         "The key in the settings is missing, expired or not allowed to do this.",
         "Whoever runs Docmill needs to set a valid key; then choose Reprocess.",
     ),
+    FailureCode.REQUEST_REFUSED: Sentence(
+        "A service refused the request",
+        "It does not know the model that the settings name, or does not take what it was sent.",
+        "Whoever runs Docmill finds the details under Operations; then choose Reprocess.",
+    ),
+    FailureCode.QUOTA_EXHAUSTED: Sentence(
+        "The account of a service is used up",
+        "What was paid for, or allowed for this month, is spent.",
+        "Whoever runs Docmill needs to raise the limit at the service; then choose Reprocess.",
+    ),
     FailureCode.RATE_LIMITED: Sentence(
         "A service was asked too often",
         "It kept asking for patience until no attempt was left.",
