@@ -1,6 +1,7 @@
 // What neither HTML nor HTMX can do. Every page works without it.
 import { watchDialogs } from "./dialog.js";
 import { watchMenus } from "./menu.js";
+import { watchMessages } from "./messages.js";
 import { watchPolling } from "./poll.js";
 import { watchThemes } from "./theme.js";
 import { watchTimes } from "./times.js";
@@ -10,5 +11,6 @@ watchThemes();
 watchTimes();
 watchMenus();
 watchDialogs();
+watchMessages();
 watchPolling();
 watchUploads();

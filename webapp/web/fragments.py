@@ -48,7 +48,7 @@ def trigger(response: Response, event: str) -> Response:
 
 def into_messages(response: Response) -> Response:
     """Let this answer take the place of the page's messages, whatever element asked."""
-    response.headers.update({"HX-Retarget": "#flashes", "HX-Reswap": "innerHTML"})
+    response.headers.update({"HX-Retarget": "#flashes", "HX-Reswap": "innerHTML", "HX-Reselect": ".flash"})
     return response
 
 
