@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from flask import Flask
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from tests.documents.rows import events_of, new_document, new_org, run
 from webapp.clock import after, monotonic
@@ -80,6 +80,19 @@ class Bench:
         self.policy = ExecutionPolicy.of(services.settings)
         self.broken: list[str] = []
         self.pools: list[Pool] = []
+        self._listening: list[tuple[Any, str, Callable[..., None]]] = []
+
+    def listen(self, target: Any, name: str, listener: Callable[..., None]) -> None:
+        """Hear of what happens inside SQLAlchemy until the test is over: not even then while a thread is in there."""
+        event.listen(target, name, listener)
+        self._listening.append((target, name, listener))
+
+    def close(self) -> None:
+        """Nobody works any more."""
+        for pool in self.pools:
+            pool.drain(PATIENCE_SECONDS)
+        for target, name, listener in self._listening:
+            event.remove(target, name, listener)
 
     @classmethod
     def make(cls, app: Flask, settings: Any) -> "Bench":
@@ -137,13 +150,18 @@ class Bench:
         return events_of(self.org_id, run_id)
 
     def grow_old(self, run_id: UUID, seconds: float) -> None:
-        """As if its worker had been silent, and its run at work, for so long."""
-        then = after(-seconds)
+        """As if its run had been at work for so long."""
         with transaction(self.org_id) as session:
-            session.execute(update(JobRow).where(JobRow.run_id == run_id).values(heartbeat_at=then))
-            session.execute(update(ProcessingRun).where(ProcessingRun.id == run_id).values(started_at=then))
+            old = update(ProcessingRun).where(ProcessingRun.id == run_id)
+            session.execute(old.values(started_at=after(-seconds)))
+
+    def grow_silent(self, run_id: UUID, seconds: float) -> None:
+        """As if its worker had sent no heartbeat for so long."""
+        with transaction(self.org_id) as session:
+            silent = update(JobRow).where(JobRow.run_id == run_id)
+            session.execute(silent.values(heartbeat_at=after(-seconds)))
 
     def take_away(self, lease: Lease) -> None:
         """Another process thinks that this worker is dead."""
-        self.grow_old(lease.run_id, 7300)
+        self.grow_silent(lease.run_id, 7300)
         assert lifecycle.reset_silent(self.queue, 7200)

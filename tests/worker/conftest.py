@@ -13,5 +13,4 @@ from webapp.config import Settings
 def bench(bare_app: Flask, settings: Settings) -> Iterator[Bench]:
     bench = Bench.make(bare_app, settings)
     yield bench
-    for pool in bench.pools:
-        pool.drain(0)
+    bench.close()

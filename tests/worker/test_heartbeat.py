@@ -1,0 +1,167 @@
+"""Heartbeats: all leases in one statement, lost ones noticed, and no silence that nobody hears."""
+
+import threading
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.engine import Engine
+from sqlalchemy.exc import OperationalError
+
+from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, wait_for
+from webapp.db import db, reading
+from webapp.jobs.model import Job as JobRow
+from webapp.jobs.queue import Lease
+from webapp.jobs.states import JobStatus
+from webapp.worker.heartbeat import Heartbeat
+
+
+def _heartbeat(bench: Bench, **more: float) -> Heartbeat:
+    values = {"every_seconds": 0.05, "zombie_after_seconds": 7200.0, **more}
+    return Heartbeat(bench.queue, bench.app.app_context, on_broken=bench.broken.append, **values)
+
+
+def _leases(bench: Bench, number: int) -> list[Lease]:
+    for _ in range(number):
+        bench.new_run()
+    return [claimed.lease for claimed in bench.attempts(finish).claim("worker", number)]
+
+
+def _is_broken(bench: Bench, heartbeat: Heartbeat) -> bool:
+    heartbeat.check()
+    return bool(bench.broken)
+
+
+class _Absence:
+    """The database answers nobody while `is_on`."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.is_on = False
+        bench.listen(Engine, "begin", self._lose_connection)
+
+    def _lose_connection(self, *arguments: object) -> None:
+        if self.is_on:
+            raise OperationalError("BEGIN", {}, Exception("the database is away"))
+
+
+def test_one_statement_renews_all(bench: Bench) -> None:
+    leases = _leases(bench, 5)
+    for lease in leases:
+        bench.grow_silent(lease.run_id, 1000)
+    heartbeat = _heartbeat(bench)
+    for lease in leases:
+        heartbeat.hold(lease)
+    seen: list[str] = []
+
+    def note(*arguments: object) -> None:
+        seen.append(str(arguments[2]))
+
+    bench.listen(db.engine, "before_cursor_execute", note)
+    heartbeat.beat()
+    assert len([statement for statement in seen if "document_processing_jobs" in statement]) == 1
+    with reading(everywhere=True) as session:
+        assert not session.scalars(select(JobRow.id).where(JobRow.heartbeat_at < JobRow.started_at)).all()
+
+
+def test_an_attempt_whose_lease_is_gone_is_asked_to_stop(bench: Bench) -> None:
+    kept, lost = _leases(bench, 2)
+    heartbeat = _heartbeat(bench)
+    seats = [heartbeat.hold(kept), heartbeat.hold(lost)]
+    bench.take_away(lost)
+    heartbeat.beat()
+    assert [seat.stopping.is_set() for seat in seats] == [False, True]
+
+
+def test_what_was_let_go_is_not_renewed(bench: Bench) -> None:
+    (lease,) = _leases(bench, 1)
+    heartbeat = _heartbeat(bench)
+    heartbeat.let_go(heartbeat.hold(lease))
+    assert heartbeat.seats() == []
+
+
+def test_while_beats_fail_it_is_not_well_and_then_it_is_again(bench: Bench) -> None:
+    heartbeat = _heartbeat(bench)
+    heartbeat.hold(_leases(bench, 1)[0])
+    absence = _Absence(bench)
+    heartbeat.start()
+    absence.is_on = True
+    wait_for(lambda: not heartbeat.is_well)
+    absence.is_on = False
+    wait_for(lambda: heartbeat.is_well)
+    heartbeat.check()
+    assert bench.broken == []
+    heartbeat.stop()
+
+
+def test_silence_ends_the_process_long_before_others_take_its_jobs(bench: Bench) -> None:
+    heartbeat = _heartbeat(bench, zombie_after_seconds=1.0)
+    heartbeat.hold(_leases(bench, 1)[0])
+    absence = _Absence(bench)
+    heartbeat.start()
+    absence.is_on = True
+    wait_for(lambda: _is_broken(bench, heartbeat))
+    absence.is_on = False
+    assert "no heartbeat has been heard" in bench.broken[0]
+    heartbeat.stop()
+
+
+def test_a_beat_that_hangs_is_silence_too(bench: Bench) -> None:
+    heartbeat = _heartbeat(bench, zombie_after_seconds=0.3)
+    heartbeat.hold(_leases(bench, 1)[0])
+    let_go = threading.Event()
+
+    def hang(*arguments: object) -> None:
+        if threading.current_thread().name == "heartbeat":
+            let_go.wait(PATIENCE_SECONDS)
+
+    bench.listen(Engine, "begin", hang)
+    heartbeat.start()
+    wait_for(lambda: _is_broken(bench, heartbeat))
+    let_go.set()
+    heartbeat.stop()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_dead_heartbeat_is_noticed(bench: Bench) -> None:
+    heartbeat = _heartbeat(bench)
+    heartbeat.hold(_leases(bench, 1)[0])
+
+    def refuse(*arguments: object) -> None:
+        if threading.current_thread().name == "heartbeat":
+            raise SystemError("nobody expects this one")
+
+    bench.listen(Engine, "begin", refuse)
+    heartbeat.start()
+    wait_for(lambda: bench.broken == ["thread heartbeat died"])
+    heartbeat.stop()
+
+
+def test_no_work_is_taken_while_no_heartbeat_is_heard(bench: Bench) -> None:
+    """Only beats fail: a trigger's error, say. What is not vouched for is not begun."""
+    gate, is_mended = Gate(), threading.Event()
+    bench.new_run()
+
+    def refuse(*arguments: object) -> None:
+        if threading.current_thread().name == "heartbeat" and not is_mended.is_set():
+            raise OperationalError("UPDATE", {}, Exception("as the trigger says"))
+
+    bench.listen(db.engine, "before_cursor_execute", refuse)
+    pool = bench.pool(gate, threads=2)
+    gate.wait_for_entry()
+    wait_for(lambda: not pool._heartbeat.is_well)
+    bench.new_run()
+    assert not gate.entered.acquire(timeout=0.3)
+    is_mended.set()
+    gate.wait_for_entry()
+    gate.opened.set()
+    wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == 2)
+
+
+def test_a_worker_that_lost_its_job_stops_early_and_says_nothing(bench: Bench) -> None:
+    gate, run_id = Gate(), bench.new_run()
+    bench.pool(gate, threads=1)
+    context = gate.wait_for_entry()
+    bench.take_away(context.lease)
+    wait_for(context.stopping.is_set)
+    assert bench.job(run_id).attempts == 1
+    gate.opened.set()
+    wait_for(lambda: bench.states(run_id)[0] == "SUCCEEDED")
