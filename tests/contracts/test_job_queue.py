@@ -16,7 +16,7 @@ from webapp.jobs.states import JobStatus, Priority
 BROKEN = JobError("unavailable", "it broke")
 HOURS = 7200
 
-# The life of a job -------------------------------------------------------------------------------
+# The life of a job.
 
 
 def test_a_job_waits_is_worked_on_and_ends(letterbox: Letterbox) -> None:
@@ -94,7 +94,7 @@ def test_many_are_enqueued_together_or_not_at_all(letterbox: Letterbox) -> None:
     assert letterbox.queue.claim("a", 10) == []
 
 
-# The line ----------------------------------------------------------------------------------------
+# The line.
 
 
 def test_first_in_first_out(letterbox: Letterbox) -> None:
@@ -177,7 +177,7 @@ def test_only_held_jobs_are_unheld(letterbox: Letterbox) -> None:
     assert claim_one(letterbox).attempts == 0
 
 
-# Runs that end -----------------------------------------------------------------------------------
+# Runs that end.
 
 
 def live_and_ended(letterbox: Letterbox) -> tuple[UUID, list[Job]]:
@@ -216,7 +216,7 @@ def test_a_failed_run_fails_its_live_jobs_only(letterbox: Letterbox) -> None:
     assert len(letterbox.queue.claim("a", 10)) == 1
 
 
-# Looking -----------------------------------------------------------------------------------------
+# Looking.
 
 
 def test_an_unknown_job_is_none(letterbox: Letterbox) -> None:

@@ -17,7 +17,7 @@ BROKEN = JobError("unavailable", "it broke")
 SILENT = JobError("worker_silent", "its worker fell silent")
 HOURS = 7200
 
-# Only one worker at a time -----------------------------------------------------------------------
+# Only one worker at a time.
 
 
 def test_two_workers_never_share_a_job(letterbox: Letterbox) -> None:
@@ -124,7 +124,7 @@ def test_a_held_lease_passes_the_fence(letterbox: Letterbox) -> None:
     letterbox.queue.complete(lease)
 
 
-# Failures ----------------------------------------------------------------------------------------
+# Failures.
 
 
 def test_failures_are_counted_until_none_is_left(letterbox: Letterbox) -> None:
@@ -213,7 +213,7 @@ def test_the_error_log_keeps_no_secret_and_takes_any_text(letterbox: Letterbox) 
     assert not any(character in kept for character in "\x00\x1b\ud800")
 
 
-# Silent workers ----------------------------------------------------------------------------------
+# Silent workers.
 
 
 def test_a_silent_worker_loses_its_job_and_an_attempt(letterbox: Letterbox) -> None:

@@ -23,7 +23,7 @@ class Wanted(Exception):
     """Ends a transaction on purpose."""
 
 
-# It joins ----------------------------------------------------------------------------------------
+# It joins.
 
 
 def enqueue_and_fail(letterbox: SqlLetterbox, job: NewJob) -> None:
@@ -80,7 +80,7 @@ def test_an_org_sees_and_changes_only_its_own(letterbox: SqlLetterbox) -> None:
         assert letterbox.queue.counts()[JobStatus.PENDING] == 1
 
 
-# Locks -------------------------------------------------------------------------------------------
+# Locks.
 
 
 only_postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
@@ -153,7 +153,7 @@ def test_opposite_orders_end_in_no_deadlock(letterbox: SqlLetterbox) -> None:
     assert all(rounds)
 
 
-# Impossible rows ---------------------------------------------------------------------------------
+# Impossible rows.
 
 IMPOSSIBLE: dict[str, dict[str, Any]] = {
     "unknown status": {"status": "SLEEPING"},

@@ -34,7 +34,7 @@ class SqlJobQueue:
         self._retry = retry
         self._chance = chance
 
-    # Coming and going
+    # Coming and going.
 
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
         if not jobs:
@@ -63,7 +63,7 @@ class SqlJobQueue:
             still = connection.execute(statements.STILL_MINE, _these(passed_by)).scalars() if passed_by else ()
             return beaten.union(still)
 
-    # What a worker does with its own job
+    # What a worker does with its own job.
 
     def fence(self, lease: Lease) -> None:
         with _scoped(transaction) as (connection, _):
@@ -99,7 +99,7 @@ class SqlJobQueue:
         with _scoped(transaction) as (connection, _):
             return set(connection.execute(statements.RELEASE, _these(leases)).scalars())
 
-    # What is done to jobs from outside
+    # What is done to jobs from outside.
 
     def unhold(self, run_id: UUID, since: datetime | None = None) -> int:
         return self._change_run(statements.UNHOLD, run_id, since=since)
@@ -115,7 +115,7 @@ class SqlJobQueue:
     def cancel_run(self, run_id: UUID) -> int:
         return self._change_run(statements.CANCEL_RUN, run_id)
 
-    # Looking
+    # Looking.
 
     def get(self, job_id: UUID) -> Job | None:
         with _scoped(reading) as (connection, org):

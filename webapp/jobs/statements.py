@@ -104,7 +104,7 @@ def _attempt_failed(ends: ColumnElement[bool], due_at: ColumnElement[Any]) -> di
     }
 
 
-# Coming and going -------------------------------------------------------------------------------
+# Coming and going.
 
 ENQUEUE = (
     insert(jobs)
@@ -163,7 +163,7 @@ BEAT = (
 )
 STILL_MINE = select(jobs.c.id).where(_mine_of_many)
 
-# What a worker does with its own job ------------------------------------------------------------
+# What a worker does with its own job.
 
 FENCE = select(jobs.c.id).where(_mine).with_for_update()
 CHECKPOINT = update(jobs).where(_mine).values(checkpoint=_to_checkpoint)
@@ -178,7 +178,7 @@ SNOOZE = (
 HOLD = update(jobs).where(_mine).values(available_at=None, **_WAITING)
 RELEASE = update(jobs).where(jobs.c.id.in_(_all(_mine_of_many))).values(_WAITING).returning(jobs.c.id)
 
-# What is done to jobs from outside --------------------------------------------------------------
+# What is done to jobs from outside.
 
 RESET_STALE = (
     update(jobs)
@@ -223,7 +223,7 @@ FAIL_RUN = _of_run(_LIVE).values(
     **_ENDED,
 )
 
-# Looking ----------------------------------------------------------------------------------------
+# Looking.
 
 _job_columns = (
     jobs.c.id,
