@@ -17,6 +17,11 @@ class FailureCode(StrEnum):
     UNSUPPORTED = "unsupported"
     TOO_LARGE = "too_large"
     NO_TEXT = "no_text"
+    NO_SOUND = "no_sound"
+    SILENT = "silent"
+    NO_SPEECH = "no_speech"
+    TOO_LONG = "too_long"
+    LANGUAGE = "language"
     # The provider is the reason, and later may be better.
     UNAVAILABLE = "unavailable"
     STORAGE_UNAVAILABLE = "storage_unavailable"

