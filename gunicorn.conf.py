@@ -48,6 +48,7 @@ def post_worker_init(worker: Any) -> None:
 
     global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     if _settings.is_embedded:
         _host = EmbeddedHost(worker.wsgi)
         _host.start()

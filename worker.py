@@ -15,6 +15,7 @@ _log = logging.getLogger("worker")
 def main() -> int:
     """Run; the exit code is 0 after a signal, 1 after a failure, 2 where it should not have been started."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     try:
         settings = Settings.from_environment()
     except SettingsError as error:
