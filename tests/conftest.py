@@ -136,6 +136,7 @@ def postgresql_database(reused_database: postgres.DatabaseUrls) -> Iterator[Data
         bulky = connection.execute("DELETE FROM document_processing_jobs").rowcount > 5_000
         connection.execute("DELETE FROM orgs")
         connection.execute("DELETE FROM workers")
+        connection.execute("DELETE FROM stage_controls")
         if bulky:
             connection.execute("VACUUM")
 

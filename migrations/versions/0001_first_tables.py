@@ -443,12 +443,27 @@ def _jobs() -> None:
     op.create_table(
         "workers",
         sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
         sa.Column("host", sa.Text(), nullable=False),
         sa.Column("pid", sa.Integer(), nullable=False),
         sa.Column("threads", sa.Integer(), nullable=False),
         sa.Column("started_at", UtcDateTime(), nullable=False),
         sa.Column("last_seen", UtcDateTime(), nullable=False),
+        sa.Column("lock_key", sa.BigInteger(), nullable=True),
+        sa.Column("ended_at", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_workers")),
+    )
+    op.create_table(
+        "stage_controls",
+        sa.Column("stage", sa.Text(), nullable=False),
+        sa.Column("paused", sa.Boolean(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("changed_by", sa.Text(), nullable=True),
+        sa.Column("job_limit", sa.Integer(), nullable=True),
+        sa.Column("slowed_until", UtcDateTime(), nullable=True),
+        sa.Column("updated_at", UtcDateTime(), nullable=False),
+        sa.CheckConstraint("job_limit >= 1", name=op.f("ck_stage_controls_job_limit")),
+        sa.PrimaryKeyConstraint("stage", name=op.f("pk_stage_controls")),
     )
 
 

@@ -1,10 +1,10 @@
-"""The tables of the queue: jobs, and the worker processes that take them."""
+"""The tables of the queue: jobs, the worker processes that take them, and what holds for a stage."""
 
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, Integer, Text, Uuid, text
+from sqlalchemy import Boolean, CheckConstraint, ForeignKeyConstraint, Index, Integer, Text, Uuid, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.clock import new_id, now
@@ -78,13 +78,35 @@ class Job(Base):
 
 
 class Worker(Base):
-    """A process that works, as it last reported itself."""
+    """A process that works, as it last reported itself.
+
+    `lock_key` is the advisory lock that its database session holds for as long as it lives; without
+    one it is known by its heartbeats alone. `ended_at` is set where it was found dead.
+    """
 
     __tablename__ = "workers"
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    name: Mapped[str] = mapped_column(Text)
     host: Mapped[str] = mapped_column(Text)
     pid: Mapped[int] = mapped_column(Integer)
     threads: Mapped[int] = mapped_column(Integer)
     started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    lock_key: Mapped[int | None] = mapped_column(BigInteger)
+    ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class StageControl(Base):
+    """What ops or a provider said about a stage; a stage without a row is free. Of the whole installation."""
+
+    __tablename__ = "stage_controls"
+    __table_args__ = (CheckConstraint("job_limit >= 1", name="job_limit"),)
+
+    stage: Mapped[str] = mapped_column(Text, primary_key=True)
+    paused: Mapped[bool] = mapped_column(Boolean, default=False)
+    reason: Mapped[str | None] = mapped_column(Text)
+    changed_by: Mapped[str | None] = mapped_column(Text)
+    job_limit: Mapped[int | None] = mapped_column(Integer)
+    slowed_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now(), onupdate=now())

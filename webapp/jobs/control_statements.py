@@ -1,0 +1,82 @@
+"""The statements behind the controls of stages: one row for each stage that somebody said something about."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import Connection, Table, case, func, select, type_coerce
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.sql.elements import ColumnElement
+
+from webapp.clock import after, now
+from webapp.db import UtcDateTime
+from webapp.jobs import model
+from webapp.jobs.controls import StageControl, StageCounts
+from webapp.jobs.states import JobStatus
+
+_controls = cast(Table, model.StageControl.__table__)
+_jobs = cast(Table, model.Job.__table__)
+
+_ALL = select(_controls, type_coerce(now(), UtcDateTime).label("present")).order_by(_controls.c.stage)
+
+
+def put(connection: Connection, stage: str, **values: Any) -> None:
+    """Say something about a stage; what is not mentioned stays as it was."""
+    # The clause is the same in both databases, and each compiles it.
+    row = postgresql.insert(_controls).values(stage=stage, **values)
+    connection.execute(row.on_conflict_do_update(index_elements=["stage"], set_={**values, "updated_at": now()}))
+
+
+def slow(connection: Connection, stage: str, seconds: float) -> None:
+    """Let a stage rest; of several answers the most patient one counts."""
+    until = after(seconds)
+    row = postgresql.insert(_controls).values(stage=stage, slowed_until=until)
+    later = case((_controls.c.slowed_until > until, _controls.c.slowed_until), else_=until)
+    connection.execute(
+        row.on_conflict_do_update(index_elements=["stage"], set_={"slowed_until": later, "updated_at": now()})
+    )
+
+
+def read(connection: Connection) -> dict[str, StageControl]:
+    """Every stage that somebody said something about."""
+    return {row.stage: _control(row) for row in connection.execute(_ALL)}
+
+
+def counts(connection: Connection, org_id: UUID | None) -> dict[str, StageCounts]:
+    """How the stages stand, of one org or of all; jobs that are done are not looked at."""
+    is_due = (_jobs.c.status == JobStatus.PENDING) & (_jobs.c.available_at <= now())
+    is_later = (_jobs.c.status == JobStatus.PENDING) & (_jobs.c.available_at.is_(None) | (_jobs.c.available_at > now()))
+    counted = select(
+        _jobs.c.stage,
+        _number(is_due),
+        _number(is_later),
+        _number(_jobs.c.status == JobStatus.PROCESSING),
+        _number(_jobs.c.status == JobStatus.FAILED),
+        type_coerce(func.min(case((is_due, _jobs.c.available_at))), UtcDateTime).label("since"),
+        type_coerce(now(), UtcDateTime).label("present"),
+    ).where(_jobs.c.status.in_([JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.FAILED]))
+    if org_id is not None:
+        counted = counted.where(_jobs.c.org_id == org_id)
+    return {row[0]: _counts(row) for row in connection.execute(counted.group_by(_jobs.c.stage))}
+
+
+def _number(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.sum(case((condition, 1), else_=0))
+
+
+def _control(row: Any) -> StageControl:
+    since = (row.present - row.slowed_until).total_seconds() if row.slowed_until else None
+    return StageControl(
+        stage=row.stage,
+        is_paused=row.paused,
+        reason=row.reason,
+        changed_by=row.changed_by,
+        limit=row.job_limit,
+        slowed_until=row.slowed_until,
+        updated_at=row.updated_at,
+        seconds_since_slowed=since,
+    )
+
+
+def _counts(row: Any) -> StageCounts:
+    waited = (row.present - row.since).total_seconds() if row.since else None
+    return StageCounts(*(int(number) for number in row[1:5]), waited)
