@@ -11,11 +11,15 @@ import hypothesis
 import pytest
 
 from tests.chromium import find_chromium
+from tests.emulators import accounts, azurite
+
+pytest_plugins = ["tests.emulators.fixtures"]
 
 # A developer's own settings (a real database, a real key) are no business of the tests' processes.
 os.environ["FLASK_SKIP_DOTENV"] = "1"
 for name in ("DATABASE_URL", "DATABASE_OWNER_URL", "DATA_DIR", "EXECUTION", "HOST", "PORT", "SECRET_KEY"):
     os.environ.pop(name, None)
+accounts.take(os.environ)
 
 # How long one example takes says more about the machine than about the code; pytest-timeout watches the whole.
 hypothesis.settings.register_profile("docmill", deadline=None)
@@ -35,6 +39,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("heavy"))
     items.sort(key=_is_heavy)
     _need_browser([item for item in items if item.get_closest_marker("browser")])
+    _need_azurite([item for item in items if item.get_closest_marker("azurite")])
 
 
 def _is_heavy(item: pytest.Item) -> bool:
@@ -54,3 +59,16 @@ def _need_browser(items: list[pytest.Item]) -> None:
         raise pytest.UsageError(f"REQUIRE_BROWSER=1, but there is {NO_BROWSER}")
     for item in items:
         item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
+
+
+def _need_azurite(items: list[pytest.Item]) -> None:
+    """Install it now: the first time that takes longer than a test may take."""
+    if not items:
+        return
+    try:
+        azurite.ensure()
+    except azurite.NoAzurite as error:
+        if os.environ.get("REQUIRE_AZURITE") == "1":
+            raise pytest.UsageError(f"REQUIRE_AZURITE=1, but {error}") from error
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=str(error)))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 Value = TypeVar("Value")
@@ -195,28 +195,37 @@ def _read(env: _Reader) -> Settings:
         blobs=_blobs(env),
         extraction=_extraction(env),
         embeddings=_embeddings(env),
-        azure_storage_connection_string=env.text("AZURE_STORAGE_CONNECTION_STRING"),
-        azure_storage_account_url=env.address("AZURE_STORAGE_ACCOUNT_URL"),
-        azure_storage_container=_container(env),
-        azure_documentintelligence_endpoint=env.address("AZURE_DOCUMENTINTELLIGENCE_ENDPOINT"),
-        azure_documentintelligence_key=env.text("AZURE_DOCUMENTINTELLIGENCE_KEY"),
-        azure_documentintelligence_models=env.pairs("AZURE_DOCUMENTINTELLIGENCE_MODELS"),
-        azure_documentintelligence_window_pages=env.whole("AZURE_DOCUMENTINTELLIGENCE_WINDOW_PAGES", 100, most=2000),
-        azure_documentintelligence_windows_at_once=env.whole("AZURE_DOCUMENTINTELLIGENCE_WINDOWS_AT_ONCE", 4, most=100),
-        openai_api_key=env.text("OPENAI_API_KEY"),
-        openai_base_url=env.address("OPENAI_BASE_URL") or _OPENAI,
-        openai_embedding_model=env.text("OPENAI_EMBEDDING_MODEL", "text-embedding-3-small"),
-        openai_embedding_dimensions=_dimensions(env),
-        openai_embedding_batch=env.whole("OPENAI_EMBEDDING_BATCH", 64, most=2048),
-        embed_concurrency=env.whole("EMBED_CONCURRENCY", 4, most=64),
-        provider_timeout_seconds=env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
         extract_timeout_seconds=env.seconds("EXTRACT_TIMEOUT_SECONDS", 100 if embedded else 900),
         extract_memory_mb=env.whole("EXTRACT_MEMORY_MB", 2048, least=256),
         embed_threads=env.whole("EMBED_THREADS", 2),
         htmx_url=env.optional("HTMX_URL"),
         htmx_integrity=env.optional("HTMX_INTEGRITY"),
         session_days=env.whole("SESSION_DAYS", 30),
+        **_cloud(env),
     )
+
+
+def _cloud(env: _Reader) -> dict[str, Any]:
+    """What only those need who let others do the work."""
+    return {
+        "azure_storage_connection_string": env.text("AZURE_STORAGE_CONNECTION_STRING"),
+        "azure_storage_account_url": env.address("AZURE_STORAGE_ACCOUNT_URL"),
+        "azure_storage_container": _container(env),
+        "azure_documentintelligence_endpoint": env.address("AZURE_DOCUMENTINTELLIGENCE_ENDPOINT"),
+        "azure_documentintelligence_key": env.text("AZURE_DOCUMENTINTELLIGENCE_KEY"),
+        "azure_documentintelligence_models": env.pairs("AZURE_DOCUMENTINTELLIGENCE_MODELS"),
+        "azure_documentintelligence_window_pages": env.whole("AZURE_DOCUMENTINTELLIGENCE_WINDOW_PAGES", 100, most=2000),
+        "azure_documentintelligence_windows_at_once": env.whole(
+            "AZURE_DOCUMENTINTELLIGENCE_WINDOWS_AT_ONCE", 4, most=100
+        ),
+        "openai_api_key": env.text("OPENAI_API_KEY"),
+        "openai_base_url": env.address("OPENAI_BASE_URL") or _OPENAI,
+        "openai_embedding_model": env.text("OPENAI_EMBEDDING_MODEL", "text-embedding-3-small"),
+        "openai_embedding_dimensions": _dimensions(env),
+        "openai_embedding_batch": env.whole("OPENAI_EMBEDDING_BATCH", 64, most=2048),
+        "embed_concurrency": env.whole("EMBED_CONCURRENCY", 4, most=64),
+        "provider_timeout_seconds": env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
+    }
 
 
 _OPENAI = "https://api.openai.com/v1"
@@ -273,7 +282,7 @@ def _dimensions(env: _Reader) -> int:
     given = env.whole("OPENAI_EMBEDDING_DIMENSIONS", 0, least=0, most=16_000)
     if _embeddings(env) == "openai" and not given and model not in _DIMENSIONS:
         raise SettingsError(
-            f"OPENAI_EMBEDDING_DIMENSIONS is needed: the length of vectors of OPENAI_EMBEDDING_MODEL={model} is unknown."
+            f"OPENAI_EMBEDDING_DIMENSIONS is needed: OPENAI_EMBEDDING_MODEL={model} gives vectors of an unknown length."
         )
     return given or _DIMENSIONS.get(model, 0)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import dispose, make_bare_app, settings_for
+from tests.emulators import live
+from tests.emulators.clients import openai_embedder
 from tests.jobs.letterbox import Letterbox, SqlLetterbox
 from tests.providers import stand
 from webapp.providers.local_blob import LocalBlobStore
@@ -13,11 +15,19 @@ from webapp.providers.local_embed import LocalEmbedder
 from webapp.providers.local_extract import LocalExtractor
 from webapp.providers.ports import BlobStore, Embedder, Extractor
 
+# Real accounts, out of the environment: only with -m live.
+LIVE = pytest.param("live", marks=pytest.mark.live)
 
-@pytest.fixture(params=["local"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
-    stores = {"local": lambda: LocalBlobStore(tmp_path / "blobs")}
-    return stores[request.param]()
+
+@pytest.fixture(params=["local", pytest.param("azure", marks=pytest.mark.azurite), LIVE])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStore]:
+    if request.param == "local":
+        yield LocalBlobStore(tmp_path / "blobs")
+    elif request.param == "azure":
+        yield request.getfixturevalue("azure_store")
+    else:
+        with live.container(tmp_path / "incoming") as store:
+            yield store
 
 
 @pytest.fixture(scope="session", params=["local"])
@@ -28,10 +38,13 @@ def extractor(request: pytest.FixtureRequest) -> Iterator[Extractor]:
     extractor.close()
 
 
-@pytest.fixture(scope="session", params=["local"])
+@pytest.fixture(scope="session", params=["local", "openai", LIVE])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
-    embedders = {"local": lambda: LocalEmbedder(stand.models_folder(), threads=1)}
-    return embedders[request.param]()
+    if request.param == "local":
+        return LocalEmbedder(stand.models_folder(), threads=1)
+    if request.param == "openai":
+        return openai_embedder(request.getfixturevalue("openai_server"))
+    return live.embedder()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -24,7 +24,7 @@ def dot(one: list[float], other: list[float]) -> float:
 def test_it_says_what_it_is(embedder: Embedder) -> None:
     assert embedder.name
     assert embedder.model
-    assert embedder.batch_size > 0
+    assert min(embedder.batch_size, embedder.batch_bytes, embedder.concurrency) > 0
     embedder.check()
 
 

@@ -1,0 +1,27 @@
+"""The product's implementations as clients of the emulators."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from tests.emulators.openai import OpenAI
+from webapp.providers.azure_blob import AzureBlobStore
+from webapp.providers.openai_embed import Model, OpenAIEmbedder
+
+
+def connect(connection_string: str, incoming: Path, container: str | None = None) -> AzureBlobStore:
+    """A store in this container, or in a new one."""
+    return AzureBlobStore.connect(
+        incoming,
+        container or f"test-{uuid4().hex}",
+        connection_string=connection_string,
+        account_url=None,
+        timeout_seconds=20,
+    )
+
+
+def openai_embedder(server: OpenAI, **more: Any) -> OpenAIEmbedder:
+    """An embedder that asks this server."""
+    values: dict[str, Any] = {"batch_size": 16, "concurrency": 4, "timeout_seconds": 10, "api_key": server.key, **more}
+    model = values.pop("model", Model("text-embedding-3-small", 256))
+    return OpenAIEmbedder.connect(server.base_url, model=model, **values)

@@ -1,0 +1,48 @@
+"""The emulators as fixtures: each is started once in a test run, and is empty and well-behaved for each test."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.emulators import azurite as emulated_azure
+from tests.emulators.azurite import Azurite
+from tests.emulators.openai import OpenAI
+
+if TYPE_CHECKING:
+    from webapp.providers.azure_blob import AzureBlobStore
+
+
+@pytest.fixture(scope="session")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    """A running Azurite; whoever asks for it has the mark `azurite`."""
+    with emulated_azure.running(tmp_path_factory.mktemp("azurite")) as running:
+        yield running
+
+
+@pytest.fixture
+def azure_store(azurite: Azurite, tmp_path: Path) -> "AzureBlobStore":
+    """An empty store in a container of its own."""
+    # Half a second for the vendors' clients, which only these tests have to pay.
+    from tests.emulators.clients import connect  # noqa: PLC0415
+
+    return connect(azurite.connection_string, tmp_path / "incoming")
+
+
+@pytest.fixture(scope="session")
+def openai_server() -> Iterator[OpenAI]:
+    """A running server; `openai` is the same, empty."""
+    server = OpenAI()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def openai(openai_server: OpenAI) -> Iterator[OpenAI]:
+    """OpenAI with an empty ledger, on its best behaviour."""
+    openai_server.reset()
+    yield openai_server
+    # Whoever still waits for an answer need not wait any longer.
+    openai_server.reset()

@@ -1,0 +1,29 @@
+"""Implementations that work for real accounts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from azure.storage.blob import BlobServiceClient
+
+from tests.emulators.accounts import setting
+from tests.emulators.clients import connect
+from webapp.providers.azure_blob import AzureBlobStore
+from webapp.providers.openai_embed import Model, OpenAIEmbedder
+
+
+@contextmanager
+def container(incoming: Path) -> Iterator[AzureBlobStore]:
+    """A container of its own in a real storage account, removed afterwards."""
+    connection_string, name = setting("AZURE_STORAGE_CONNECTION_STRING"), f"docmill-test-{uuid4().hex[:16]}"
+    yield connect(connection_string, incoming, name)
+    BlobServiceClient.from_connection_string(connection_string).delete_container(name)
+
+
+def embedder() -> OpenAIEmbedder:
+    """The real service, or whatever OPENAI_BASE_URL names."""
+    base_url = setting("OPENAI_BASE_URL", "https://api.openai.com/v1")
+    model = Model("text-embedding-3-small", 512)
+    key = setting("OPENAI_API_KEY")
+    return OpenAIEmbedder.connect(base_url, key, model, batch_size=64, concurrency=2, timeout_seconds=60)

@@ -1,0 +1,8 @@
+"""Signing in at Azure without a secret: the identity that Azure gives to the machine itself."""
+
+from azure.identity import DefaultAzureCredential
+
+
+def managed_identity() -> DefaultAzureCredential:
+    """Give the credential; it asks for tokens when they are first needed. Nobody is asked in a browser."""
+    return DefaultAzureCredential(exclude_interactive_browser_credential=True, retry_total=0)
