@@ -3,7 +3,7 @@
 const RETRY_FIRST_MS = 2_000;
 const RETRY_MAX_MS = 30_000;
 const waiting = new Set();
-let failures = 0;
+const failures = new Map();
 
 export function watchPolling() {
   document.addEventListener("htmx:beforeRequest", pauseWhileHidden);
@@ -14,14 +14,19 @@ export function watchPolling() {
   document.addEventListener("htmx:afterOnLoad", onAnswer);
 }
 
+// An answer that replaced its element is told to the element's parent: the request knows who asked.
+function asker(event) {
+  return event.detail.requestConfig?.elt ?? event.detail.elt;
+}
+
 function isPoll(event) {
-  return event.detail.elt?.matches("[data-poll]") ?? false;
+  return asker(event)?.matches("[data-poll]") ?? false;
 }
 
 function pauseWhileHidden(event) {
   if (!document.hidden || !isPoll(event)) return;
   event.preventDefault();
-  waiting.add(event.detail.elt.id);
+  waiting.add(asker(event).id);
 }
 
 function resume() {
@@ -33,38 +38,43 @@ function resume() {
 
 function poll(id) {
   const element = document.getElementById(id);
-  // By now it may have been swapped for one that waits for nothing.
   if (element?.matches("[data-poll]")) window.htmx.trigger(element, "poll");
+  // It has left the page, or was swapped for one that waits for nothing.
+  else recovered(id);
 }
 
 function askAgain(event) {
   if (!isPoll(event)) return;
-  const { id } = event.detail.elt;
-  failures += 1;
-  tellConnection(false);
-  setTimeout(() => poll(id), Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures - 1, 6)));
+  const { id } = asker(event);
+  const before = failures.get(id) ?? 0;
+  failures.set(id, before + 1);
+  tellConnection();
+  setTimeout(() => poll(id), Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(before, 6)));
 }
 
 function onErrorAnswer(event) {
   if (!isPoll(event)) return;
   const { status } = event.detail.xhr;
-  if (status === 404) forget(event.detail.elt);
+  if (status === 404) forget(asker(event));
   else if (status === 429 || status >= 500) askAgain(event);
   else if (status === 401 || status === 403) location.reload();
 }
 
 // Somebody deleted the document: a row leaves the grid, a page of its own has nothing more to say.
 function forget(element) {
+  recovered(element.id);
   if (element.matches("tr")) window.htmx.trigger(document.body, "library-changed");
   else location.assign("/");
 }
 
 function onAnswer(event) {
-  if (failures === 0 || !isPoll(event) || !event.detail.successful) return;
-  failures = 0;
-  tellConnection(true);
+  if (isPoll(event) && event.detail.successful) recovered(asker(event).id);
 }
 
-function tellConnection(isUp) {
-  document.getElementById("connection").hidden = isUp;
+function recovered(id) {
+  if (failures.delete(id)) tellConnection();
+}
+
+function tellConnection() {
+  document.getElementById("connection").hidden = failures.size === 0;
 }

@@ -118,7 +118,7 @@ def test_the_page_of_a_running_document_polls_and_ends(app: Flask, browser: Brow
     swap = browser.get(f"/documents/{document}/status?view=page", headers=HX)
     assert swap.headers["HX-Trigger"] == "document-changed"
     assert "data-poll" not in swap.text
-    assert 'id="document-head" hx-swap-oob="true"' in swap.text
+    assert 'id="document-name" hx-swap-oob="true"' in swap.text
     assert "Milling notes" in swap.text
 
 

@@ -1,0 +1,129 @@
+"""What the tests in a real browser share: one Chromium, a Docmill that works, and one that rests."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, StorageState, expect, sync_playwright
+
+from tests import samples
+from tests.browser import server
+from tests.browser.server import Visit
+from tests.chromium import find_chromium
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+NewPage = Callable[..., Page]
+
+# A page may wait for a machine that is busy with other things; a fault shows all the same, only later.
+expect.set_options(timeout=15_000)
+
+
+@pytest.fixture(scope="session")
+def htmx_url() -> Iterator[str]:
+    """HTMX from this machine."""
+    try:
+        path = server.htmx_file()
+    except server.NoHtmx as reason:
+        if os.environ.get("REQUIRE_BROWSER") == "1":
+            raise
+        pytest.skip(str(reason))
+    with server.file_server(path.parent) as url:
+        yield f"{url}/{path.name}"
+
+
+@pytest.fixture(scope="session")
+def working(htmx_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    """A Docmill with a worker that looks often."""
+    with server.docmill(tmp_path_factory.mktemp("working"), htmx_url, POLL_SECONDS="0.1", MAX_UPLOAD_MB="2") as visit:
+        yield visit
+
+
+@pytest.fixture(scope="session")
+def resting(htmx_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    """A Docmill whose worker sleeps: whatever is uploaded stays in line."""
+    with server.docmill(tmp_path_factory.mktemp("resting"), htmx_url, POLL_SECONDS="3600") as visit:
+        yield visit
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    """Playwright, once."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    """The system's Chromium."""
+    browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def owners(chromium: Browser) -> Callable[[Visit], StorageState]:
+    """The cookies of the owner of each Docmill: a link works once, so one visit uses it for all tests."""
+    known: dict[str, StorageState] = {}
+
+    def of(visit: Visit) -> StorageState:
+        if visit.url not in known:
+            context = chromium.new_context()
+            page = context.new_page()
+            page.goto(visit.link)
+            page.get_by_role("main").get_by_role("button", name="Sign in").click()
+            page.wait_for_url(f"{visit.url}/")
+            known[visit.url] = context.storage_state()
+            context.close()
+        return known[visit.url]
+
+    return of
+
+
+@pytest.fixture
+def open_page(chromium: Browser, owners: Callable[[Visit], StorageState]) -> Iterator[NewPage]:
+    """Opens a page as the owner. Whatever the console says is an error of ours, but for answers that report one."""
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def opened(visit: Visit, path: str = "/", **options: object) -> Page:
+        context = chromium.new_context(base_url=visit.url, storage_state=owners(visit), **options)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda line: complaints.append(line.text) if line.type in {"error", "warning"} else None)
+        page.goto(path)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    # HTMX tells the console of each request that failed; the pages tell people.
+    reports = ("Failed to load resource", "Response Status Error Code", "htmx:")
+    assert [line for line in complaints if not line.startswith(reports)] == []
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with something to upload, different for each test: the same bytes would be the same document."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    unique = tmp_path.name.encode()
+    (folder / "report.pdf").write_bytes(samples.report_pdf(3) + b"\n%" + unique)
+    (folder / "table.pdf").write_bytes(samples.table_pdf() + b"\n%" + unique)
+    (folder / "locked.pdf").write_bytes(samples.encrypted_pdf() + b"\n%" + unique)
+    (folder / "notes.md").write_bytes(b"# Milling notes\n\nWheat is *ground* between stones. " + unique)
+    (folder / "empty.txt").write_bytes(b"")
+    (folder / "picture.pdf").write_bytes(b"\x89PNG\r\n\x1a\n" + unique)
+    (folder / "large.txt").write_bytes(b"word " * 500_000)
+    return folder

@@ -1,0 +1,180 @@
+"""From a dropped file to a document that is ready, as a person sees it."""
+
+import base64
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import NewPage
+from tests.browser.server import Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+
+READY = 30_000
+
+# A drop as a browser makes it: the files come with the event. Nothing else can stand in for a hand on a mouse.
+_DROP = """
+([name, content]) => {
+  const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([bytes], name));
+  for (const type of ["dragenter", "dragover"]) {
+    document.body.dispatchEvent(new DragEvent(type, {bubbles: true, cancelable: true, dataTransfer: transfer}));
+  }
+  const veiled = document.documentElement.classList.contains("is-dragging");
+  document.body.dispatchEvent(new DragEvent("drop", {bubbles: true, cancelable: true, dataTransfer: transfer}));
+  return veiled;
+}
+"""
+
+
+def drop(page: Page, path: Path) -> bool:
+    """Drop a file onto the page; whether the page showed that it would take it."""
+    veiled: bool = page.evaluate(_DROP, [path.name, base64.b64encode(path.read_bytes()).decode()])
+    return veiled
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).first
+
+
+def upload(page: Page, *paths: Path) -> None:
+    page.set_input_files("#upload-files", list(paths))
+
+
+def test_a_dropped_file_becomes_a_document_by_itself(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    assert drop(page, files / "report.pdf")
+    expect(row(page, "report.pdf")).to_be_visible()
+    expect(row(page, "report.pdf")).to_have_attribute("data-status", "ready", timeout=READY)
+    expect(row(page, "report.pdf").get_by_text("Annual report of the lighthouse")).to_be_visible()
+    expect(page.locator("#announcer")).to_have_text("report.pdf: Ready.")
+    expect(page.locator("#uploads li")).to_have_count(0)
+
+    row(page, "report.pdf").get_by_role("link", name="report.pdf").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Annual report of the lighthouse")
+    expect(page.locator(".prose")).to_contain_text("the lamp was lit at dusk")
+    page.get_by_role("link", name="Passages").click()
+    expect(page.locator(".passage").first).to_contain_text("Chapter 1")
+    page.get_by_role("link", name="Fields").click()
+    expect(page.locator(".part")).to_contain_text("Fields")
+    page.get_by_role("link", name="History").click()
+    expect(page.locator(".timeline")).to_contain_text("Read the file: done")
+    assert page.url.endswith("/runs")
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Annual report of the lighthouse")
+
+
+def test_the_document_page_moves_to_ready_by_itself(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    upload(page, files / "table.pdf")
+    expect(row(page, "table.pdf")).to_have_attribute("data-status", "ready", timeout=READY)
+    row(page, "table.pdf").get_by_role("link").first.click()
+    page.locator("#tab-runs").click()
+    expect(page.locator(".run-head")).to_have_count(1)
+    page.locator("#reprocess").click()
+    expect(page.locator(".run-head")).to_have_count(2)
+    expect(page.locator("#live")).to_have_attribute("data-status", "ready", timeout=READY)
+    expect(page.locator(".run-head").first).to_contain_text("Succeeded")
+    # The button that was used still has the focus: nothing was taken from whoever works with keys.
+    expect(page.locator("#reprocess")).to_be_focused()
+    page.locator("#tab-tables").click()
+    expect(page.get_by_role("table").first).to_contain_text("Washers")
+
+
+def test_many_files_each_with_its_own_end(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    upload(page, *sorted(files.iterdir()))
+    refused = page.locator(".upload[data-state=failed]")
+    expect(refused).to_have_count(3)
+    expect(refused.filter(has_text="empty.txt")).to_contain_text("This file is empty.")
+    expect(refused.filter(has_text="picture.pdf")).to_contain_text("It is a PNG image.")
+    expect(refused.filter(has_text="large.txt")).to_contain_text("larger than 2 MB")
+    expect(row(page, "notes.md")).to_have_attribute("data-status", "ready", timeout=READY)
+    expect(row(page, "locked.pdf")).to_have_attribute("data-status", "failed", timeout=READY)
+    expect(row(page, "locked.pdf")).to_contain_text("The file is protected by a password")
+    refused.filter(has_text="empty.txt").get_by_role("button", name="Remove empty.txt from this list").click()
+    expect(refused).to_have_count(2)
+
+    row(page, "locked.pdf").get_by_role("link").first.click()
+    expect(page.locator("#live")).to_contain_text("Save a copy without a password")
+
+
+def test_the_same_bytes_lead_to_the_document_that_is_there(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    upload(page, files / "notes.md")
+    expect(page.locator("#uploads li")).to_have_count(0)
+    upload(page, files / "notes.md")
+    expect(page.locator("#uploads li")).to_contain_text("Already in the library: notes.md")
+    page.locator("#uploads").get_by_role("link", name="notes.md").click()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+def test_an_upload_that_was_cut_off_can_be_tried_again(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    page.route("**/documents", lambda route: route.abort(), times=1)
+    upload(page, files / "notes.md")
+    failed = page.locator(".upload[data-state=failed]")
+    expect(failed).to_contain_text("The connection was lost. Nothing was stored.")
+    failed.get_by_role("button", name="Try again").click()
+    expect(row(page, "notes.md")).to_be_visible()
+    expect(page.locator("#uploads li")).to_have_count(0)
+
+
+def test_filtering_while_typing_keeps_the_address_and_the_focus(
+    working: Visit, open_page: NewPage, files: Path
+) -> None:
+    page = open_page(working)
+    upload(page, files / "notes.md", files / "table.pdf")
+    expect(row(page, "table.pdf")).to_have_attribute("data-status", "ready", timeout=READY)
+    page.locator("#filter-q").press_sequentially("nothing is called this")
+    expect(page.get_by_text("No document matches")).to_be_visible()
+    page.wait_for_url("**/?q=nothing*")
+    expect(page.locator("#filter-q")).to_be_focused()
+    page.get_by_role("link", name="Show all documents").click()
+    expect(row(page, "table.pdf")).to_be_visible()
+
+
+def test_searching_marks_what_was_found(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    upload(page, files / "notes.md")
+    expect(row(page, "notes.md")).to_have_attribute("data-status", "ready", timeout=READY)
+    page.get_by_role("link", name="Search").click()
+    page.get_by_role("searchbox", name="Search in all documents").fill("ground wheat")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator("#hits mark").first).to_be_visible()
+    page.wait_for_url("**/search?q=ground%20wheat")
+    page.locator("#hits").get_by_role("link", name="Milling notes").first.click()
+    expect(page.locator(".part")).to_contain_text("Wheat is ground between stones.")
+
+
+def test_deleting_asks_in_a_dialog(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    upload(page, files / "notes.md")
+    expect(row(page, "notes.md")).to_have_attribute("data-status", "ready", timeout=READY)
+    row(page, "notes.md").get_by_role("link").first.click()
+    address = page.url
+    page.locator("#delete").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_be_hidden()
+    assert page.url == address
+    page.locator("#delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.locator("#flashes")).to_contain_text("“notes.md” was deleted.")
+    response = page.goto(address)
+    assert response is not None
+    assert response.status == 404
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+
+
+def test_a_choice_of_colours_is_kept_without_a_flash(working: Visit, open_page: NewPage) -> None:
+    page = open_page(working, color_scheme="light")
+    page.locator("[data-menu] summary").click()
+    page.get_by_role("button", name="Dark").click()
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert 'data-theme="dark"' in page.request.get("/").text()
