@@ -112,15 +112,18 @@ def samples_of(frame: AudioFrame) -> NDArray[np.int16]:
     return samples
 
 
-def piece(source: str, start: float, end: float, channel: int | None, rate: int) -> Iterator[NDArray[np.int16]]:
-    """The samples of one channel, or of all mixed, between two moments of an Ogg file that we made."""
-    channels = 1 if channel is None else 2
+def piece(source: str, clip: tuple[float, float], channels: int | None, rate: int) -> Iterator[NDArray[np.int16]]:
+    """The samples between two moments of an Ogg file that we made, interleaved.
+
+    `channels` is how many are wanted: 1 mixes them; None takes what there is.
+    """
+    start, end = clip
     with opened(source, "ogg") as recording:
         stream = recording.stream
         # A little earlier: Opus needs some packets until it sounds right.
         if start > 1 and stream.time_base is not None:
             recording.container.seek(int((start - 1) / stream.time_base), stream=stream)
-        resampled = Resampled(channels, rate)
+        resampled = Resampled(channels or stream.layout.nb_channels, rate)
         for frame in recording.frames():
             moment = frame.time or 0.0
             if moment >= end:
@@ -128,10 +131,12 @@ def piece(source: str, start: float, end: float, channel: int | None, rate: int)
             if moment + frame.samples / frame.sample_rate <= start:
                 continue
             for part in resampled.add(frame):
-                yield _one(samples_of(part), channel)
+                yield samples_of(part)
         for part in resampled.end():
-            yield _one(samples_of(part), channel)
+            yield samples_of(part)
 
 
-def _one(samples: NDArray[np.int16], channel: int | None) -> NDArray[np.int16]:
-    return samples if channel is None else samples[channel::2]
+def channels_of(source: str) -> int:
+    """How many channels an Ogg file has that we made."""
+    with opened(source, "ogg") as recording:
+        return recording.stream.layout.nb_channels

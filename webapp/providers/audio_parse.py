@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from webapp.providers.audio_kinds import EXACT
 from webapp.providers.audio_levels import Loudness, are_speakers_apart, is_silent
-from webapp.providers.audio_open import LAYOUTS, RATE, Recording, Resampled, opened, piece, samples_of
+from webapp.providers.audio_open import LAYOUTS, RATE, Recording, Resampled, channels_of, opened, piece, samples_of
 from webapp.providers.errors import BadInput, FailureCode
 from webapp.providers.sandbox_child import Report
 from webapp.providers.text import clean_line
@@ -55,11 +55,12 @@ def read_sound(arguments: dict[str, object], report: Report) -> dict[str, Any]:
 
 def cut_sound(arguments: dict[str, object], _: Report) -> bool:
     """Write a piece of an Ogg Opus file that we made to `target`."""
-    start, end = float(str(arguments["start"])), float(str(arguments["end"]))
+    source, clip = str(arguments["source"]), (float(str(arguments["start"])), float(str(arguments["end"])))
     channel = None if arguments["channel"] is None else int(str(arguments["channel"]))
-    with _Writer(str(arguments["target"]), 1) as writer:
-        for samples in piece(str(arguments["source"]), start, end, channel, RATE):
-            writer.add(_frame(samples))
+    channels = channels_of(source) if channel is None else 1
+    with _Writer(str(arguments["target"]), channels) as writer:
+        for samples in piece(source, clip, None, RATE):
+            writer.add(_frame(samples if channel is None else samples[channel::2], channels))
     return True
 
 
@@ -154,7 +155,8 @@ def _too_long(seconds_max: float) -> BadInput:
     return BadInput(f"longer than {seconds_max:g} s", code=FailureCode.TOO_LONG)
 
 
-def _frame(samples: NDArray[np.int16]) -> AudioFrame:
-    frame = AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="mono")
+def _frame(samples: NDArray[np.int16], channels: int) -> AudioFrame:
+    packed = np.ascontiguousarray(samples).reshape(1, -1)
+    frame = AudioFrame.from_ndarray(packed, format="s16", layout=LAYOUTS[channels])
     frame.sample_rate = RATE
     return frame

@@ -92,6 +92,12 @@ class ParserCrashed(ProviderError):
     default_code = FailureCode.PARSER_CRASHED
 
 
+class OperationLost(ProviderError):
+    """Work that went on elsewhere failed or is forgotten there: whoever wants it has to start anew."""
+
+    default_permanent = True
+
+
 class BlobMissing(ProviderError):
     """There is no blob at this path, and waiting brings none."""
 

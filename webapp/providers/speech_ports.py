@@ -86,6 +86,7 @@ class Clip:
     start: float
     end: float
     channel: int | None = None
+    is_whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

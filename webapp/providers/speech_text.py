@@ -1,9 +1,13 @@
 """The one place where what a recogniser or an analyst wrote is made fit to be stored."""
 
+import re
 from dataclasses import replace
 
 from webapp.providers.speech_ports import Analysis, Heard, Point, Segment
 from webapp.providers.text import clean_line
+
+# Behind a full stop and the like, where white space follows.
+_SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+")
 
 SEGMENT_CHARACTERS_MAX = 5_000
 SEGMENTS_MAX = 50_000
@@ -12,6 +16,22 @@ SUMMARY_CHARACTERS_MAX = 5_000
 TOPIC_CHARACTERS_MAX = 120
 POINT_CHARACTERS_MAX = 600
 POINTS_MAX = 100
+
+
+def speaker_name(number: int) -> str:
+    """What somebody is called whose name nobody knows; numbers begin at 0."""
+    return f"Speaker {number + 1}"
+
+
+def spread(text: str, start: float, end: float) -> list[Segment]:
+    """Sentences of a text without times, each with its share of the time."""
+    sentences = [part for part in _SENTENCE_END.split(text.strip()) if part]
+    total, at, segments = sum(map(len, sentences)), start, []
+    for sentence in sentences:
+        until = at + (end - start) * len(sentence) / total
+        segments.append(Segment(round(at, 2), round(until, 2), sentence))
+        at = until
+    return segments
 
 
 def cleaned(heard: Heard) -> Heard:

@@ -56,7 +56,8 @@ def ready(_: dict[str, object], __: Report) -> bool:
 
 
 def _samples(source: str, start: float, end: float, channel: int | None) -> NDArray[np.float32]:
-    parts: list[Samples] = list(piece(source, start, end, channel, RATE))
+    pieces = piece(source, (start, end), 1 if channel is None else 2, RATE)
+    parts: list[Samples] = [part if channel is None else part[channel::2] for part in pieces]
     joined = np.concatenate(parts) if parts else np.zeros(RATE, np.int16)
     return joined.astype(np.float32) / np.float32(32768)
 
@@ -74,6 +75,6 @@ def _is_doubtful(segment: Segment) -> bool:
 
 
 def _is_foreign(segments: list[Segment]) -> bool:
-    seconds = sum(each.end - each.start for each in segments)
-    doubtful = sum(each.end - each.start for each in segments if _is_doubtful(each))
+    seconds = sum(float(each.end - each.start) for each in segments)
+    doubtful = sum(float(each.end - each.start) for each in segments if _is_doubtful(each))
     return seconds >= ENOUGH_SECONDS and doubtful > DOUBTFUL_SHARE_MAX * seconds
