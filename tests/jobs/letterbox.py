@@ -19,6 +19,7 @@ from webapp.accounts.model import Org
 from webapp.db import transaction
 from webapp.documents.model import Document, ProcessingRun
 from webapp.jobs.model import Job as JobRow
+from webapp.jobs.model import StageControl
 from webapp.jobs.queue import Job, JobQueue, Lease, NewJob
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
@@ -50,7 +51,7 @@ class Letterbox(Protocol):
         """Runs of as many documents, in one org."""
 
     def pass_time(self, seconds: float) -> None:
-        """Let so much time pass for every job."""
+        """Let so much time pass for every job and every stage."""
 
     def together(self, *tasks: Callable[[], Any]) -> list[Any]:
         """Do all of this at the same time, and return what came of it."""
@@ -120,6 +121,9 @@ class SqlLetterbox:
                 times = {name: getattr(row, name) for name in names}
                 earlier = {name: at and at - timedelta(seconds=seconds) for name, at in times.items()}
                 connection.execute(change.values(earlier), {"job": row.id})
+            for control in opened.scalars(select(StageControl).where(StageControl.slowed_until.is_not(None))):
+                assert control.slowed_until is not None
+                control.slowed_until -= timedelta(seconds=seconds)
 
     def together(self, *tasks: Callable[[], Any]) -> list[Any]:
         start = threading.Barrier(len(tasks))

@@ -79,4 +79,5 @@ def _control(row: Any) -> StageControl:
 
 def _counts(row: Any) -> StageCounts:
     waited = (row.present - row.since).total_seconds() if row.since else None
-    return StageCounts(*(int(number) for number in row[1:5]), waited)
+    due, later, processing, failed = (int(number) for number in row[1:5])
+    return StageCounts(due, later, processing, failed, waited)

@@ -3,7 +3,8 @@
 A control is about the whole installation: a provider's quota and a maintenance know no orgs.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 # The stage that stands for all of them: paused, nothing new is taken at all.
@@ -24,6 +25,8 @@ class StageControl:
     reason: str | None = None
     changed_by: str | None = None
     limit: int | None = None
+    """How many may be at work at once: as ops said, else as the settings say."""
+    is_default_limit: bool = False
     slowed_until: datetime | None = None
     updated_at: datetime | None = None
     seconds_since_slowed: float | None = None
@@ -51,6 +54,17 @@ class StageControl:
             return 0
         known = [limit for limit in (self.limit, self.slow_limit) if limit is not None]
         return min(known) if known else None
+
+
+def with_defaults(stored: Mapping[str, StageControl], limits: Mapping[str, int]) -> dict[str, StageControl]:
+    """The same with the limits of the settings, for stages that ops gave none."""
+    known = {stage: stored.get(stage, StageControl(stage)) for stage in {*stored, *limits}}
+    return {
+        stage: replace(control, limit=limits[stage], is_default_limit=True)
+        if control.limit is None and stage in limits
+        else control
+        for stage, control in sorted(known.items())
+    }
 
 
 @dataclass(frozen=True)

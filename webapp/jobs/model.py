@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Boolean, CheckConstraint, ForeignKeyConstraint, Index, Integer, Text, Uuid, text
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, ForeignKeyConstraint, Index, Integer, Text, Uuid, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.clock import new_id, now

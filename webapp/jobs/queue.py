@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from webapp.clock import new_id
+from webapp.jobs.controls import StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
 
 
@@ -104,6 +105,14 @@ class Reset:
     locked_by: str | None
 
 
+@dataclass(frozen=True)
+class Pruned:
+    """How many rows are gone, and where the pass goes on; None where it is through."""
+
+    number: int
+    next_after: UUID | None
+
+
 class JobQueue(Protocol):
     """Durable jobs, each held by at most one worker at a time."""
 
@@ -171,3 +180,27 @@ class JobQueue(Protocol):
 
     def counts(self, org_id: UUID | None = None) -> dict[JobStatus, int]:
         """How many jobs stand in each state, of one org or of all."""
+
+    def pause(self, stage: str, reason: str | None = None, by: str | None = None) -> None:
+        """Take no more jobs of a stage (or of EVERY_STAGE); what is at work goes on. `reason` is a failure code."""
+
+    def resume(self, stage: str, by: str | None = None) -> None:
+        """Take its jobs again, and at once: what a provider asked for is over, too."""
+
+    def limit(self, stage: str, number: int | None, by: str | None = None) -> None:
+        """Let at most so many jobs of a stage be at work at once; None: as the settings say.
+
+        Fewer than one is refused with ValueError: that would be a pause.
+        """
+
+    def slow(self, stage: str, retry_after_seconds: float | None = None) -> None:
+        """A provider asked for patience: the whole stage rests, then begins again with one job at a time."""
+
+    def controls(self) -> dict[str, StageControl]:
+        """What holds for each stage that is paused, limited or slowed."""
+
+    def stage_counts(self, org_id: UUID | None = None) -> dict[str, StageCounts]:
+        """How the stages stand, of one org or of all."""
+
+    def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
+        """Forget COMPLETED jobs that ended so long ago, looking at so many rows; `after` goes on with a pass."""

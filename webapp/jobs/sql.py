@@ -17,8 +17,9 @@ from sqlalchemy.sql.expression import Executable
 
 from webapp.clock import new_id
 from webapp.db import Scope, reading, transaction
-from webapp.jobs import error_log, statements
-from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
+from webapp.jobs import control_statements, error_log, retention, statements
+from webapp.jobs.controls import StageControl, StageCounts, with_defaults
+from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Pruned, Reset
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.states import JobStatus
 
@@ -30,9 +31,15 @@ _NEWEST = UUID(int=2**128 - 1)
 class SqlJobQueue:
     """Durable jobs as rows. See `JobQueue` for what each method promises."""
 
-    def __init__(self, retry: RetryPolicy, chance: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        retry: RetryPolicy,
+        chance: Callable[[], float] = random.random,
+        stage_limits: Mapping[str, int] | None = None,
+    ) -> None:
         self._retry = retry
         self._chance = chance
+        self._stage_limits = dict(stage_limits or {})
 
     # Coming and going.
 
@@ -142,6 +149,38 @@ class SqlJobQueue:
             statement = statements.COUNTS_OF_ORG if values["org"] else statements.COUNTS
             found = {row.status: row.number for row in connection.execute(statement, values)}
         return {status: found.get(status, 0) for status in JobStatus}
+
+    # What holds for a stage.
+
+    def pause(self, stage: str, reason: str | None = None, by: str | None = None) -> None:
+        with _scoped(transaction) as (connection, _):
+            control_statements.put(connection, stage, paused=True, reason=reason, changed_by=by)
+
+    def resume(self, stage: str, by: str | None = None) -> None:
+        with _scoped(transaction) as (connection, _):
+            control_statements.put(connection, stage, paused=False, reason=None, changed_by=by, slowed_until=None)
+
+    def limit(self, stage: str, number: int | None, by: str | None = None) -> None:
+        if number is not None and number < 1:
+            raise ValueError("a limit is at least 1: pause the stage instead")
+        with _scoped(transaction) as (connection, _):
+            control_statements.put(connection, stage, job_limit=number, changed_by=by)
+
+    def slow(self, stage: str, retry_after_seconds: float | None = None) -> None:
+        seconds = self._retry.delay_seconds(0, 0.0, retry_after_seconds)
+        with _scoped(transaction) as (connection, _):
+            control_statements.slow(connection, stage, seconds)
+
+    def controls(self) -> dict[str, StageControl]:
+        with _scoped(reading) as (connection, _):
+            return with_defaults(control_statements.read(connection), self._stage_limits)
+
+    def stage_counts(self, org_id: UUID | None = None) -> dict[str, StageCounts]:
+        with _scoped(reading) as (connection, org):
+            return control_statements.counts(connection, org_id or org)
+
+    def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
+        return retention.prune_page(older_than_seconds, after, limit)
 
     def _change(self, statement: Executable, lease: Lease, **values: Any) -> None:
         with _scoped(transaction) as (connection, _):
