@@ -27,6 +27,8 @@ from webapp.providers.errors import ProviderUnavailable
 from webapp.providers.sandbox_call import Call, Limits, Progress
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+# Found through a relative PATH it is relative, too, and the nursery starts in another folder.
+PYTHON = str(Path(sys.executable).absolute())
 BOOT = "import sys; sys.path[:] = {path!r}; from webapp.providers.sandbox_nursery import main; main()"
 
 
@@ -138,7 +140,7 @@ class _Nursery:
         with theirs:
             # A new session: Ctrl-C and a platform's SIGTERM to the group are not for parsers.
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", BOOT.format(path=path), json.dumps(order)],
+                [PYTHON, "-I", "-c", BOOT.format(path=path), json.dumps(order)],
                 env=clean_environment(limits.threads),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

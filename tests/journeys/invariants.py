@@ -1,0 +1,59 @@
+"""What must hold once everything has come to rest, whatever happened before: in SQL, and in the blob store."""
+
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import text
+
+from webapp.db import reading
+from webapp.wiring import Services
+
+# Each finds what must not be; an empty answer is a pass.
+FORBIDDEN = {
+    "a document without a run": """
+        SELECT d.id FROM documents d
+        WHERE NOT EXISTS (SELECT 1 FROM processing_runs r WHERE r.document_id = d.id)""",
+    "a run without a job": """
+        SELECT r.id FROM processing_runs r
+        WHERE NOT EXISTS (SELECT 1 FROM document_processing_jobs j WHERE j.run_id = r.id)""",
+    "a run that has not ended": "SELECT id FROM processing_runs WHERE state IN ('QUEUED', 'RUNNING')",
+    "a job that has not ended": "SELECT id FROM document_processing_jobs WHERE status IN ('PENDING', 'PROCESSING')",
+    "a job and a run that disagree": """
+        SELECT j.id FROM document_processing_jobs j JOIN processing_runs r ON r.id = j.run_id
+        WHERE (j.status = 'COMPLETED') <> (r.state = 'SUCCEEDED')""",
+    "a ready document whose newest run is not its result": """
+        SELECT d.id FROM documents d WHERE d.status = 'READY' AND d.published_run_id <>
+        (SELECT r.id FROM processing_runs r WHERE r.document_id = d.id ORDER BY r.created_at DESC, r.id DESC LIMIT 1)
+        """,
+    "two chunks at one place": "SELECT document_id FROM chunks GROUP BY document_id, ordinal HAVING count(*) > 1",
+    "a chunk twice": "SELECT document_id FROM chunks GROUP BY document_id, text HAVING count(*) > 1",
+    "a gap between chunks": """
+        SELECT document_id FROM chunks GROUP BY document_id HAVING min(ordinal) <> 0 OR max(ordinal) <> count(*) - 1""",
+    "a ready document without chunks": """
+        SELECT d.id FROM documents d
+        WHERE d.status = 'READY' AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.document_id = d.id)""",
+    "a chunk without its vector": "SELECT id FROM chunks WHERE embedding IS NULL",
+    "a chunk of a document that never was ready": """
+        SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.published_run_id IS NULL""",
+    "a run with two starts or two ends": """
+        SELECT run_id FROM run_events
+        WHERE kind IN ('RUN_STARTED', 'RUN_SUCCEEDED', 'RUN_FAILED', 'RUN_TIMED_OUT', 'RUN_CANCELLED')
+        GROUP BY run_id, CASE WHEN kind = 'RUN_STARTED' THEN 1 ELSE 2 END HAVING count(*) > 1""",
+    "more attempts than allowed": "SELECT id FROM document_processing_jobs WHERE attempts > max_attempts",
+}
+
+
+def broken(app: Flask) -> dict[str, list[Any]]:
+    """The invariants that do not hold, with what breaks them."""
+    services: Services = app.extensions["docmill"]
+    with app.app_context(), reading(everywhere=True) as session:
+        found = {name: list(session.execute(text(query)).scalars()) for name, query in FORBIDDEN.items()}
+        documents = session.execute(text("SELECT blob_path FROM documents")).scalars().all()
+        artifacts = session.execute(text("SELECT path FROM artifacts")).scalars().all()
+    blobs = {info.path for info in services.providers.blobs.list()}
+    found["a document or artifact without its blob"] = [path for path in [*documents, *artifacts] if path not in blobs]
+    folders = {path.rsplit("/", 1)[0] for path in documents}
+    own = [path for path in blobs if "/documents/" in path]
+    found["a blob without its document"] = [path for path in own if "/".join(path.split("/")[:3]) not in folders]
+    found["an upload left behind"] = list(services.providers.blobs.incoming().iterdir())
+    return {name: rows for name, rows in found.items() if rows}

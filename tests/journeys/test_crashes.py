@@ -1,0 +1,206 @@
+"""kill -9 right before and right after every commit of a document's processing, and what a restart makes of it."""
+
+import io
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from flask import Flask
+from sqlalchemy import func, select, update
+
+from tests.conftest import DatabaseUnderTest, dispose, settings_for
+from tests.journeys import crasher
+from tests.journeys.crasher import Crash
+from tests.journeys.invariants import broken
+from tests.pipeline.workplace import prose
+from tests.postgres import ROOT
+from tests.search.passages import new_org
+from tests.worker.bench import wait_for
+from webapp.app import create_app
+from webapp.clock import after
+from webapp.db import reading, transaction
+from webapp.documents.model import Document, ProcessingRun
+from webapp.documents.states import RunTrigger
+from webapp.jobs.model import Job as JobRow
+from webapp.pipeline import lifecycle
+from webapp.pipeline.ingest import ingest, receive
+from webapp.search.model import Chunk
+from webapp.wiring import Services
+from webapp.worker.workshop import Workshop
+
+pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(300)]
+
+QUICK = {
+    "POLL_SECONDS": "0.05",
+    "HEARTBEAT_SECONDS": "0.2",
+    "WATCHDOG_SECONDS": "0.1",
+    "WORKER_THREADS": "1",
+    "MODELS_DIR": str(ROOT / ".cache" / "models"),
+}
+# A document of a few passages has more steps than this has commits only where something is wrong.
+COMMITS_MAX = 40
+PARAGRAPHS = 6
+
+
+@dataclass
+class Site:
+    """A database and a data folder, on which processes live and die."""
+
+    data_dir: Path
+    variables: dict[str, str]
+    app: Flask
+    org_id: UUID
+    uploads: int = 0
+
+    @property
+    def services(self) -> Services:
+        services: Services = self.app.extensions["docmill"]
+        return services
+
+    def upload(self) -> tuple[UUID, UUID]:
+        """A new document, and its run."""
+        self.uploads += 1
+        data = prose(PARAGRAPHS, start=1000 * self.uploads)
+        incoming = receive(self.services.providers.blobs.incoming(), io.BytesIO(data), len(data))
+        ingested = ingest(self.services, self.org_id, incoming, f"{self.uploads}.md")
+        return ingested.document.id, ingested.run.id
+
+    def live_and_die(self, crash: Crash, run_id: UUID) -> bool:
+        """Whether a process that works on this run was killed before it had ended."""
+        # forkserver: the imports are there already, and no thread of ours is copied.
+        context = get_context("forkserver")
+        context.set_forkserver_preload([crasher.__name__])
+        process = context.Process(target=crasher.live, args=(self.data_dir, self.variables, crash, self.org_id, run_id))
+        process.start()
+        process.join(60)
+        assert process.exitcode in {0, -signal.SIGKILL}
+        return process.exitcode != 0
+
+    def silence(self, run_id: UUID) -> None:
+        """As if two hours had passed since the last heartbeat."""
+        with transaction(self.org_id) as session:
+            held = update(JobRow).where(JobRow.run_id == run_id, JobRow.status == "PROCESSING")
+            session.execute(held.values(heartbeat_at=after(-7300)))
+
+    def reprocess(self, document_id: UUID) -> UUID:
+        trigger = RunTrigger.REPROCESS
+        return lifecycle.queue_run(self.services.queue, self.org_id, document_id, trigger, max_attempts=1)
+
+    def one(self, kind: type[Any], row_id: UUID) -> Any:
+        with reading(self.org_id) as session:
+            return session.get_one(kind, row_id)
+
+    def status(self, document_id: UUID) -> str:
+        return str(self.one(Document, document_id).status)
+
+    def chunks(self, document_id: UUID) -> int:
+        with reading(self.org_id) as session:
+            counted = select(func.count()).select_from(Chunk).where(Chunk.document_id == document_id)
+            return session.scalar(counted) or 0
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> DatabaseUnderTest:
+    found: DatabaseUnderTest = request.getfixturevalue(f"{request.param}_database")
+    return found
+
+
+def _site(database: DatabaseUnderTest, data_dir: Path, **more: str) -> Iterator[Site]:
+    variables = {**QUICK, "DATABASE_URL": database.url, **more}
+    app = create_app(settings_for(data_dir, **variables))
+    with app.app_context():
+        yield Site(data_dir, variables, app, new_org())
+    dispose(app)
+
+
+@pytest.fixture
+def embedded(database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Site]:
+    yield from _site(database, tmp_path, EXECUTION="embedded")
+
+
+@pytest.fixture
+def workers(postgresql_database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Site]:
+    yield from _site(postgresql_database, tmp_path)
+
+
+@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
+def test_embedded_a_restart_says_what_was_lost_and_reprocess_works(embedded: Site, moment: str) -> None:
+    number, whole = 0, _whole_document(embedded)
+    while _dies_embedded(embedded, Crash(moment, number + 1), whole):
+        number += 1
+        assert number < COMMITS_MAX
+    assert number >= 5, "there are commits to die at"
+
+
+def _dies_embedded(site: Site, crash: Crash, whole: int) -> bool:
+    document_id, run_id = site.upload()
+    was_killed = site.live_and_die(crash, run_id)
+    ended_before = site.one(ProcessingRun, run_id).state
+    restarted = Workshop(site.app, lambda why: None)
+    restarted.start()
+    wait_for(lambda: site.status(document_id) != "PROCESSING")
+    run = site.one(ProcessingRun, run_id)
+    if ended_before == "RUNNING":
+        assert (run.state, run.failure_type) == ("FAILED", "PROCESS_TERMINATED")
+        site.reprocess(document_id)
+        wait_for(lambda: site.status(document_id) == "READY")
+    else:
+        # Before its first commit the run was still in line, and after its last it had ended.
+        assert run.state == "SUCCEEDED"
+    restarted.drain()
+    assert site.chunks(document_id) == whole
+    assert broken(site.app) == {}
+    return was_killed
+
+
+@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
+def test_workers_another_one_takes_over(workers: Site, moment: str) -> None:
+    number, whole = 0, _whole_document(workers)
+    while _dies_among_workers(workers, Crash(moment, number + 1), whole):
+        number += 1
+        assert number < COMMITS_MAX
+    assert number >= 5, "there are commits to die at"
+
+
+def _dies_among_workers(site: Site, crash: Crash, whole: int) -> bool:
+    document_id, run_id = site.upload()
+    was_killed = site.live_and_die(crash, run_id)
+    site.silence(run_id)
+    another = Workshop(site.app, lambda why: None)
+    another.start()
+    wait_for(lambda: site.status(document_id) == "READY")
+    another.drain()
+    assert site.one(ProcessingRun, run_id).state == "SUCCEEDED"
+    assert site.chunks(document_id) == whole
+    assert broken(site.app) == {}
+    return was_killed
+
+
+def test_workers_a_document_gets_on_however_often_its_worker_dies(workers: Site) -> None:
+    """None of them lives long enough to do the whole, and it gets done."""
+    variables = {**workers.variables, "JOB_MAX_ATTEMPTS": "50"}
+    patient = Site(workers.data_dir, variables, create_app(settings_for(workers.data_dir, **variables)), workers.org_id)
+    document_id, run_id = patient.upload()
+    deaths = 0
+    while patient.live_and_die(Crash("after_commit", 7), run_id):
+        patient.silence(run_id)
+        deaths += 1
+        assert deaths < COMMITS_MAX
+    assert deaths >= 2
+    assert patient.status(document_id) == "READY"
+    assert broken(patient.app) == {}
+    dispose(patient.app)
+
+
+def _whole_document(site: Site) -> int:
+    """How many passages a document has that nothing happened to."""
+    document_id, run_id = site.upload()
+    assert not site.live_and_die(Crash("before_commit", 0), run_id)
+    assert site.status(document_id) == "READY"
+    assert site.chunks(document_id) > 1
+    return site.chunks(document_id)
