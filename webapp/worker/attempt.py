@@ -12,6 +12,7 @@ from webapp.clock import monotonic
 from webapp.db import transaction
 from webapp.documents import runs
 from webapp.jobs.queue import JobError, Lease, LeaseLost
+from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
 from webapp.pipeline import lifecycle
 from webapp.pipeline.lifecycle import EndCode
@@ -27,6 +28,7 @@ Handler = Callable[[StageContext], None]
 
 # The database was away: the job is not to blame, and the next try finds it back or ends with the window.
 DATABASE_PAUSE_SECONDS = 5.0
+_LOGGED_CHARACTERS_MAX = 300
 
 
 class Outcome(StrEnum):
@@ -83,7 +85,7 @@ class Attempts:
         context = self._context(claimed, stopping)
         error = self._work(context)
         outcome = Outcome.COMPLETED if error is None else self._settle(context, error)
-        return _note(claimed.lease, outcome)
+        return _note(claimed.lease, outcome, error, _step(context))
 
     def _claimed(self, lease: Lease) -> Claimed:
         left = self.policy.run_window_seconds - runs.seconds_running(lease.run_id)
@@ -171,6 +173,12 @@ def _step(context: StageContext) -> str | None:
     return context.current.doing if context.current else None
 
 
-def _note(lease: Lease, outcome: Outcome) -> Outcome:
-    _log.info("%s of document %s: %s (job %s)", lease.stage, lease.document_id, outcome, lease.job_id)
+def _note(lease: Lease, outcome: Outcome, error: BaseException | None = None, step: str | None = None) -> Outcome:
+    """One line for each attempt. An unexpected error has left its traceback above."""
+    why = ""
+    if isinstance(error, ProviderError):
+        why = f" while {step}: {error.code}, {scrubbed(error.message, _LOGGED_CHARACTERS_MAX)}"
+    elif outcome in {Outcome.RETRIED, Outcome.FAILED}:
+        why = f" while {step}: {type(error).__name__}"
+    _log.info("%s of document %s: %s%s (job %s)", lease.stage, lease.document_id, outcome, why, lease.job_id)
     return outcome
