@@ -47,7 +47,9 @@ function watchDrops() {
 }
 
 function add(files) {
-  for (const file of files) enqueue(new Upload(file));
+  // Files travel one by one, so each has to say that it is one of many: those wait behind single ones.
+  const isBulk = files.length > Number(form.dataset.bulkFiles);
+  for (const file of files) enqueue(new Upload(file, isBulk));
   next();
 }
 
@@ -104,8 +106,9 @@ function tellSummary() {
 }
 
 class Upload {
-  constructor(file) {
+  constructor(file, isBulk) {
     this.file = file;
+    this.isBulk = isBulk;
     this.row = document.getElementById("upload-template").content.firstElementChild.cloneNode(true);
     this.find("name").textContent = file.name;
     this.find("size").textContent = sizeText(file.size);
@@ -132,7 +135,7 @@ class Upload {
     body.append("file", this.file);
     const request = new XMLHttpRequest();
     this.request = request;
-    request.open("POST", form.action);
+    request.open("POST", this.isBulk ? `${form.action}?bulk=1` : form.action);
     request.setRequestHeader("Accept", "application/json");
     request.setRequestHeader("X-CSRFToken", form.elements.csrf_token.value);
     request.upload.addEventListener("progress", (event) => this.progress(event));

@@ -138,7 +138,13 @@ def receive(folder: Path, source: io.BufferedIOBase | io.RawIOBase, bytes_max: i
     return incoming
 
 
-def ingest(services: Services, org_id: UUID, incoming: IncomingFile, filename: str | None) -> Ingested:
+def ingest(
+    services: Services,
+    org_id: UUID,
+    incoming: IncomingFile,
+    filename: str | None,
+    priority: int = Priority.PERSON,
+) -> Ingested:
     """Take an upload in: a new document that waits for a worker, or the one that has these bytes already.
 
     Whatever the outcome, the incoming file is gone afterwards. Refused says what is wrong with it.
@@ -147,7 +153,7 @@ def ingest(services: Services, org_id: UUID, incoming: IncomingFile, filename: s
         name = clean_filename(filename)
         kind = _check(services.providers.extractor, incoming, name)
         existing = _find(org_id, incoming.sha256)
-        return existing or _store(services, _new_document(org_id, incoming, name, kind), incoming)
+        return existing or _store(services, _new_document(org_id, incoming, name, kind), incoming, priority)
 
 
 def _check(extractor: Extractor, incoming: IncomingFile, name: str) -> Sniffed:
@@ -182,12 +188,12 @@ def original_path(org_id: UUID, document_id: UUID) -> str:
     return f"{org_id}/documents/{document_id}/original"
 
 
-def _store(services: Services, document: Document, incoming: IncomingFile) -> Ingested:
+def _store(services: Services, document: Document, incoming: IncomingFile, priority: int) -> Ingested:
     org_id, document_id, sha256, path = document.org_id, document.id, document.sha256, document.blob_path
     incoming.close()
     try:
         services.providers.blobs.put_file(path, incoming.path)
-        return _commit(services, document)
+        return _commit(services, document, priority)
     except BaseException as error:
         # An error while committing does not say what the database decided: ask it. Where it can't
         # answer, the blob stays, since a blob without rows is only litter that is swept later.
@@ -204,7 +210,7 @@ def _store(services: Services, document: Document, incoming: IncomingFile) -> In
         raise
 
 
-def _commit(services: Services, document: Document) -> Ingested:
+def _commit(services: Services, document: Document, priority: int) -> Ingested:
     with db.transaction(document.org_id) as session:
         session.add(document)
         session.flush()
@@ -214,7 +220,7 @@ def _commit(services: Services, document: Document) -> Ingested:
             document.id,
             RunTrigger.UPLOAD,
             max_attempts=services.settings.job_max_attempts,
-            priority=Priority.PERSON,
+            priority=priority,
         )
         session.refresh(document)
         return Ingested(document, session.get_one(ProcessingRun, run_id))

@@ -115,5 +115,6 @@ def _for_templates(settings: Settings) -> dict[str, Any]:
         "htmx_url": settings.htmx_url or HTMX_URL,
         "htmx_integrity": settings.htmx_integrity if settings.htmx_url else HTMX_INTEGRITY,
         "max_upload_mb": settings.max_upload_mb,
+        "bulk_upload_files": settings.bulk_upload_files,
         "current_user": current_user(),
     }

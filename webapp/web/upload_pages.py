@@ -7,6 +7,7 @@ from uuid import UUID
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 from werkzeug.datastructures import FileStorage
 
+from webapp.jobs.states import Priority
 from webapp.pipeline.ingest import Ingested, Refused, ingest
 from webapp.web import fragments, sentences
 from webapp.web.access import org_id, services
@@ -41,7 +42,8 @@ def create() -> Response:
     """Take in one or many files. What is wrong with one of them is no reason to lose the others."""
     org = org_id()
     parts = [part for part in request.files.getlist("file") if part.filename]
-    outcomes = [_take(org, part) for part in parts]
+    priority = _priority(len(parts))
+    outcomes = [_take(org, part, priority) for part in parts]
     taken = [outcome for outcome in outcomes if isinstance(outcome, Ingested)]
     rejected = [outcome for outcome in outcomes if isinstance(outcome, Rejected)]
     if fragments.is_for_program() or fragments.wants_fragment():
@@ -49,12 +51,18 @@ def create() -> Response:
     return _for_person(taken, rejected)
 
 
-def _take(org: UUID, part: FileStorage) -> Ingested | Rejected:
+def _priority(files: int) -> int:
+    """Many files are a bulk import, and so is what says it is a part of one: whoever waits for one file goes first."""
+    is_bulk = request.args.get("bulk") == "1" or files > services().settings.bulk_upload_files
+    return Priority.BULK if is_bulk else Priority.PERSON
+
+
+def _take(org: UUID, part: FileStorage, priority: int) -> Ingested | Rejected:
     stream = cast("Part", part.stream)
     try:
         if stream.refused:
             raise stream.refused
-        return ingest(services(), org, stream, part.filename)
+        return ingest(services(), org, stream, part.filename, priority)
     except Refused as refused:
         return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, refused.data))
 
