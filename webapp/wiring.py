@@ -26,7 +26,7 @@ def wire(settings: Settings) -> Services:
     retry = RetryPolicy(settings.backoff_base_seconds, settings.backoff_max_seconds)
     return Services(
         settings=settings,
-        queue=SqlJobQueue(retry),
+        queue=SqlJobQueue(retry, stage_limits=dict(settings.stage_limits)),
         providers=Providers(
             blobs=_blobs(settings),
             extractor=LocalExtractor(memory_mb=settings.extract_memory_mb),

@@ -6,6 +6,7 @@ transition is one UPDATE that names the state it leaves: when it hits no row, so
 quicker, and nothing else is done.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -103,8 +104,8 @@ def time_out(run_id: UUID) -> Ended | None:
     return _after_end(run, EventKind.RUN_TIMED_OUT)
 
 
-def cancel(run_id: UUID) -> Ended | None:
-    """QUEUED or RUNNING to CANCELLED. None when it had ended before."""
+def cancel(run_id: UUID, by: str | None = None) -> Ended | None:
+    """QUEUED or RUNNING to CANCELLED, because somebody said so. None when it had ended before."""
     run = _lock_with_document(run_id)
     values = {"state": RunState.CANCELLED, "failure_type": FailureType.CANCELLED, "finished_at": now()}
     if run is None or not any(_move(run_id, state, **values) for state in _LIVE):
@@ -112,9 +113,39 @@ def cancel(run_id: UUID) -> Ended | None:
     return _after_end(run, EventKind.RUN_CANCELLED)
 
 
-def overdue(window_seconds: float, limit: int = 100) -> list[LiveRun]:
-    """RUNNING runs that have exceeded their window."""
-    return _running(ProcessingRun.started_at < after(-window_seconds), limit)
+def overdue(
+    window_seconds: float,
+    recording_window_seconds: float | None = None,
+    limit: int = 100,
+    *,
+    passing: Collection[UUID] = (),
+) -> list[LiveRun]:
+    """RUNNING runs that have exceeded their window, but for those whose time stands still.
+
+    Those of recordings may have a window of their own.
+    """
+    longer = recording_window_seconds or window_seconds
+    too_old = and_(ProcessingRun.started_at < after(-window_seconds), ~_is_of_recording())
+    late = or_(too_old, and_(ProcessingRun.started_at < after(-longer), _is_of_recording()))
+    return _running(and_(late, ProcessingRun.id.not_in(passing)) if passing else late, limit)
+
+
+def begin_window_again(run_ids: Sequence[UUID]) -> None:
+    """Let the windows of these runs count from now: for a while nobody was allowed to work on them."""
+    live = update(ProcessingRun).where(ProcessingRun.id.in_(run_ids), ProcessingRun.state == RunState.RUNNING)
+    session().execute(live.values(started_at=now()).execution_options(synchronize_session=False))
+
+
+def is_of(run_id: UUID, org_id: UUID, document_id: UUID) -> bool:
+    """Whether the run is one of this document's."""
+    found = _runs_of(document_id).where(ProcessingRun.id == run_id, ProcessingRun.org_id == org_id)
+    return session().scalar(found) is not None
+
+
+def is_of_recording(run_id: UUID) -> bool:
+    """Whether a run's document is something to listen to."""
+    found = select(ProcessingRun.id).where(ProcessingRun.id == run_id, _is_of_recording())
+    return session().scalar(found) is not None
 
 
 def running(limit: int = 100) -> list[LiveRun]:

@@ -59,6 +59,14 @@ def counts(connection: Connection, org_id: UUID | None) -> dict[str, StageCounts
     return {row[0]: _counts(row) for row in connection.execute(counted.group_by(_jobs.c.stage))}
 
 
+def begun_runs(connection: Connection, stage: str | None) -> list[UUID]:
+    """The runs whose job waits after it was at work before."""
+    begun = select(_jobs.c.run_id).where(_jobs.c.status == JobStatus.PENDING, _jobs.c.started_at.is_not(None))
+    if stage is not None:
+        begun = begun.where(_jobs.c.stage == stage)
+    return list(connection.execute(begun).scalars())
+
+
 def _number(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.sum(case((condition, 1), else_=0))
 

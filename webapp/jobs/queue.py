@@ -204,3 +204,6 @@ class JobQueue(Protocol):
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
         """Forget COMPLETED jobs that ended so long ago, looking at so many rows; `after` goes on with a pass."""
+    def begun_runs(self, stage: str | None) -> list[UUID]:
+        """The runs whose job of this stage (None: of any) waits after it was at work before."""
+

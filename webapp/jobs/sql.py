@@ -188,6 +188,10 @@ class SqlJobQueue:
                 raise _lost(lease)
 
     def _change_run(self, statement: Executable, run_id: UUID, **values: Any) -> int:
+    def begun_runs(self, stage: str | None) -> list[UUID]:
+        with _scoped(reading) as (connection, _):
+            return control_statements.begun_runs(connection, stage)
+
         with _scoped(transaction) as (connection, org):
             return len(connection.execute(statement, {"run": run_id, "org": org, **values}).all())
 

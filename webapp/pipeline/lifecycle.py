@@ -16,8 +16,8 @@ from webapp.documents.states import EventKind, FailureType, RunState, RunTrigger
 from webapp.jobs.queue import JobError, JobQueue, Lease, NewJob, Reset
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus, Priority
-from webapp.pipeline.stages import PROCESS_DOCUMENT
-from webapp.providers.errors import BadInput, ProviderError
+from webapp.pipeline.stages import first_stage
+from webapp.providers.errors import BadInput, ProviderError, RateLimited
 
 
 class EndCode(StrEnum):
@@ -36,6 +36,7 @@ class Refusal(StrEnum):
     NOT_FAILED = "not_failed"
     NOT_NEWEST = "not_newest"
 
+    ENDED = "ended"
 
 class _Lost(Exception):
     """Somebody else ended the run first: what was done on its behalf is undone."""
@@ -97,6 +98,31 @@ def fail_run(queue: JobQueue, lease: Lease, failure_type: FailureType, error: Jo
     """The run and its job have failed for good."""
     with transaction(lease.org_id):
         queue.fail(lease, error, permanent=True)
+def hand_on(
+    queue: JobQueue,
+    lease: Lease,
+    stage: str,
+    *,
+    max_attempts: int,
+    checkpoint: Mapping[str, Any],
+    delay_seconds: float = 0,
+) -> None:
+    """This stage is done, and the run's next one waits for a worker: both or neither."""
+    with transaction(lease.org_id):
+        queue.complete(lease)
+        job = NewJob(
+            org_id=lease.org_id,
+            document_id=lease.document_id,
+            run_id=lease.run_id,
+            stage=stage,
+            max_attempts=max_attempts,
+            checkpoint=checkpoint,
+            priority=lease.priority,
+            delay_seconds=delay_seconds,
+        )
+        queue.enqueue([job])
+
+
         _fail(queue, lease, failure_type, error)
 
 
@@ -123,6 +149,9 @@ def end_after(queue: JobQueue, lease: Lease, failure: ProviderError, step: str |
         return retry_or_fail(queue, lease, error, retry_after_seconds=failure.retry_after_seconds)
     kind = FailureType.BAD_INPUT if isinstance(failure, BadInput) else FailureType.STEP_FAILED
     fail_run(queue, lease, kind, error)
+    if isinstance(failure, RateLimited):
+        # Before the job is back in line, and whether or not it is still ours: the answer was meant for all.
+        queue.slow(lease.stage, failure.retry_after_seconds)
     return JobStatus.FAILED
 
 
@@ -159,10 +188,27 @@ def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
     )
 
 
-def cancel_run(queue: JobQueue, org_id: UUID, document_id: UUID, run_id: UUID) -> bool:
-    """End a run because a person said so; False when it had ended before."""
+def cancel_run(queue: JobQueue, org_id: UUID, document_id: UUID, run_id: UUID, by: str | None = None) -> bool:
+    """End a run because a person said so; False when it had ended before, or is not this document's.
+
+    Its worker, if one is at it, can write nothing more.
+    """
     run = LiveRun(run_id, org_id, document_id)
-    return _end_from_outside(queue, run, lambda: queue.cancel_run(run_id), lambda: runs.cancel(run_id))
+    with transaction(org_id):
+        if not runs.is_of(run_id, org_id, document_id):
+            return False
+        return _end_from_outside(queue, run, lambda: queue.cancel_run(run_id), lambda: runs.cancel(run_id, by))
+
+
+def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = None) -> Refusal | None:
+    """End the run that a job belongs to; where that has succeeded already, the work that follows it."""
+    with transaction(org_id):
+        job = queue.get(job_id)
+        if job is None or job.org_id != org_id:
+            return Refusal.UNKNOWN
+        if cancel_run(queue, org_id, job.document_id, job.run_id, by) or queue.cancel_run(job.run_id):
+            return None
+        return Refusal.ENDED
 
 
 def reset_silent(queue: JobQueue, silent_seconds: float) -> list[Reset]:
@@ -180,7 +226,9 @@ def reset_silent(queue: JobQueue, silent_seconds: float) -> list[Reset]:
         return found
 
 
-def retry_job(queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int) -> UUID | Refusal:
+def retry_job(
+    queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int, *, priority: int | None = None
+) -> UUID | Refusal:
     """A new run that goes on where a failed job stopped; ten clicks make one run.
 
     Refused where a newer run exists: what the failed job had saved may be older than what stands.
@@ -200,7 +248,7 @@ def retry_job(queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int) ->
             job.document_id,
             RunTrigger.RETRY,
             max_attempts=max_attempts,
-            priority=job.priority,
+            priority=job.priority if priority is None else priority,
             checkpoint=job.checkpoint,
             stage=job.stage,
         )

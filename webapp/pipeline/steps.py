@@ -13,8 +13,8 @@ from webapp.clock import monotonic, utc_now
 from webapp.documents import events
 from webapp.documents.states import EventKind
 from webapp.jobs.queue import JobQueue, Lease
-from webapp.pipeline.stages import Step, progress_before
-from webapp.providers.errors import ProviderError
+from webapp.pipeline.stages import Step, progress_at
+from webapp.providers.errors import ProviderError, RateLimited
 from webapp.providers.ports import Providers
 
 Result = TypeVar("Result")
@@ -191,6 +191,9 @@ class StageContext:
             raise error
         self._record(EventKind.STEP_RETRIED, step, details)
         if self.stopping.wait(pause):
+        if isinstance(error, RateLimited):
+            # This try waits for itself; the others must not run into the same answer.
+            self.queue.slow(self.lease.stage, pause)
             raise Drained from error
 
     def _pause(self, error: ProviderError) -> float | None:

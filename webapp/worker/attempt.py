@@ -14,7 +14,7 @@ from webapp.documents import runs
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle
+from webapp.pipeline import lifecycle, stage_pause
 from webapp.pipeline.lifecycle import EndCode
 from webapp.pipeline.services import Services
 from webapp.pipeline.steps import Drained, Snoozed, StageContext, Stopping, WindowExceeded
@@ -152,6 +152,9 @@ class Attempts:
             case _ if is_database_away(error):
                 queue.snooze(lease, DATABASE_PAUSE_SECONDS)
                 outcome = Outcome.SNOOZED
+            case ProviderError() if stage_pause.is_about_the_account(error):
+                stage_pause.pause_after(queue, lease, _job_error(context, error))
+                outcome = Outcome.RELEASED
             case _:
                 _log.error("job %s failed unexpectedly", lease.job_id, exc_info=error)
                 wrong = JobError(EndCode.UNEXPECTED, str(error), type(error).__name__, _step(context))
@@ -174,6 +177,10 @@ def _step(context: StageContext) -> str | None:
 
 
 def _note(lease: Lease, outcome: Outcome, error: BaseException | None = None, step: str | None = None) -> Outcome:
+def _job_error(context: StageContext, error: ProviderError) -> JobError:
+    return JobError(error.code, error.message, type(error).__name__, _step(context))
+
+
     """One line for each attempt. An unexpected error has left its traceback above."""
     why = ""
     if isinstance(error, ProviderError):

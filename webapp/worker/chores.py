@@ -9,7 +9,7 @@ from uuid import UUID
 from webapp.clock import utc_now
 from webapp.db import reading, transaction
 from webapp.documents import library, runs
-from webapp.pipeline import lifecycle
+from webapp.pipeline import lifecycle, stage_pause
 from webapp.pipeline.services import Services
 from webapp.providers.ports import BlobInfo
 
@@ -33,7 +33,8 @@ def reset_silent(services: Services) -> int:
 def end_overdue(services: Services, window_seconds: float) -> int:
     """End the runs whose window is over."""
     with reading(everywhere=True):
-        overdue = runs.overdue(window_seconds)
+        in_pause = stage_pause.runs_in_pause(services.queue)
+        overdue = runs.overdue(window_seconds, services.settings.audio_run_timeout_seconds, passing=in_pause)
     ended = [run for run in overdue if lifecycle.time_out_run(services.queue, run)]
     for run in ended:
         _log.warning("run %s of document %s exceeded its window", run.id, run.document_id)
