@@ -1,0 +1,54 @@
+"""Pausing a stage, and what it means for the runs in it: their time does not run while nobody may work on them."""
+
+from collections.abc import Iterator
+from itertools import islice
+from uuid import UUID
+
+from webapp.db import transaction
+from webapp.documents import events, runs
+from webapp.documents.states import EventKind
+from webapp.jobs.controls import EVERY_STAGE
+from webapp.jobs.queue import JobError, JobQueue, Lease, LeaseLost
+from webapp.providers.errors import FailureCode, ProviderError
+
+# Nothing is wrong with the document, and each one that is tried would fail the same way until
+# somebody has mended the account.
+_ACCOUNT = {FailureCode.CREDENTIALS_REFUSED, FailureCode.QUOTA_EXHAUSTED}
+_RUNS_AT_ONCE = 500
+
+
+def is_about_the_account(error: BaseException) -> bool:
+    """Whether a provider refused us, not the document: then its whole stage waits for ops."""
+    return isinstance(error, ProviderError) and error.code in _ACCOUNT
+
+
+def pause_after(queue: JobQueue, lease: Lease, error: JobError) -> None:
+    """Pause the stage with this reason and put the job back in its place, no attempt counted. LeaseLost."""
+    # On its own, and first: what the provider said holds whether or not the job is still ours.
+    queue.pause(lease.stage, error.code)
+    with transaction(lease.org_id):
+        if not queue.release([lease]):
+            raise LeaseLost(f"job {lease.job_id} was lost before its stage was paused")
+        ids = (lease.org_id, lease.document_id, lease.run_id)
+        details = {"code": error.code}
+        events.record(*ids, EventKind.STAGE_PAUSED, job_id=lease.job_id, step=None, details=details)
+
+
+def resume_stage(queue: JobQueue, stage: str, by: str | None = None) -> None:
+    """Go on with a stage. Runs that were begun before get their whole time again."""
+    with transaction(everywhere=True):
+        queue.resume(stage, by)
+        waiting = iter(queue.begun_runs(None if stage == EVERY_STAGE else stage))
+        while part := list(islice(waiting, _RUNS_AT_ONCE)):
+            runs.begin_window_again(part)
+
+
+def runs_in_pause(queue: JobQueue) -> set[UUID]:
+    """The runs that were begun and now wait in a paused stage."""
+    return {run_id for stage in _paused(queue) for run_id in queue.begun_runs(stage)}
+
+
+def _paused(queue: JobQueue) -> Iterator[str | None]:
+    for control in queue.controls().values():
+        if control.is_paused:
+            yield None if control.stage == EVERY_STAGE else control.stage
