@@ -8,18 +8,15 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
-Value = TypeVar("Value")
+from webapp.settings_reader import Reader, SettingsError
 
-
-class SettingsError(Exception):
-    """A setting that cannot be used; the message names it and says what would be right."""
+__all__ = ["Execution", "Settings", "SettingsError"]
 
 
 class Execution(StrEnum):
@@ -56,6 +53,11 @@ class Settings:
     poll_seconds: float
     drain_seconds: float
     watchdog_seconds: float
+    stage_limits: tuple[tuple[str, int], ...]
+    bulk_upload_files: int
+    job_retention_days: float
+    event_retention_days: float
+    call_retention_days: float
     max_upload_mb: int
     blobs: str
     extraction: str
@@ -75,6 +77,20 @@ class Settings:
     openai_embedding_batch: int
     embed_concurrency: int
     provider_timeout_seconds: float
+    speech: str
+    analysis: str
+    speech_language: str
+    speech_threads: int
+    speechkit_api_key: str = field(repr=False)
+    speechkit_url: str
+    speechkit_operations_url: str
+    speechkit_model: str
+    speechkit_poll_interval_ms: int
+    transcribe_poll_max_attempts: int
+    openai_transcribe_model: str
+    openai_chat_model: str
+    audio_hours_max: int
+    audio_run_timeout_seconds: float
     extract_timeout_seconds: float
     extract_memory_mb: int
     embed_threads: int
@@ -95,73 +111,10 @@ class Settings:
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> "Settings":
         """Read and check everything; SettingsError where something cannot be right."""
-        return _read(_Reader(os.environ if environ is None else environ))
+        return _read(Reader(os.environ if environ is None else environ))
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """Typed look-ups in an environment, with one way to complain."""
-
-    environ: Mapping[str, str]
-
-    def text(self, name: str, default: str = "") -> str:
-        return self.environ.get(name, "").strip() or default
-
-    def optional(self, name: str) -> str | None:
-        return self.text(name) or None
-
-    def names(self, name: str) -> tuple[str, ...]:
-        return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
-
-    def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
-        """`a=b,c=d` as pairs; an entry that lacks a half is refused."""
-        found = []
-        for entry in self.names(name):
-            key, _, value = (part.strip() for part in entry.partition("="))
-            if not key or not value:
-                raise SettingsError(f"{name}: {entry!r} is no pair. Example: {name}=image/jpeg=prebuilt-receipt.")
-            found.append((key, value))
-        return tuple(found)
-
-    def address(self, name: str) -> str | None:
-        """A web address that holds no secret, since addresses are shown; without its last slash."""
-        raw = self.text(name)
-        if not raw:
-            return None
-        parts = urlsplit(raw)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise SettingsError(f"{name} is no web address. Example: {name}=https://name.example.com.")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise SettingsError(f"{name} must hold neither a password nor a query: keys have settings of their own.")
-        return raw.rstrip("/")
-
-    def whole(self, name: str, default: int, least: int = 1, most: int | None = None) -> int:
-        return self._number(name, default, least, int, "a whole number", most)
-
-    def seconds(self, name: str, default: float, least: float = 0.01) -> float:
-        return self._number(name, default, least, float, "a number of seconds", None)
-
-    def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
-        value = self.text(name, default)
-        if value not in choices:
-            raise SettingsError(f"{name}={value!r} is not known. Use one of: {', '.join(choices)}.")
-        return value
-
-    def _number(
-        self, name: str, default: Value, least: Value, kind: Callable[[str], Value], what: str, most: Value | None
-    ) -> Value:
-        raw = self.text(name)
-        try:
-            value = kind(raw) if raw else default
-        except ValueError as error:
-            raise SettingsError(f"{name}={raw!r} is not {what}. Example: {name}={default}.") from error
-        if not least <= value or (most is not None and not value <= most):  # type: ignore[operator] # both are numbers
-            limit = f"at least {least}" if most is None else f"from {least} to {most}"
-            raise SettingsError(f"{name}={raw} is out of range: it must be {limit}.")
-        return value
-
-
-def _read(env: _Reader) -> Settings:
+def _read(env: Reader) -> Settings:
     data_dir = Path(env.text("DATA_DIR", "var")).expanduser().absolute()
     database_url = _database_url("DATABASE_URL", env.text("DATABASE_URL", f"sqlite:///{data_dir / 'docmill.sqlite3'}"))
     owner_url = env.optional("DATABASE_OWNER_URL")
@@ -201,11 +154,38 @@ def _read(env: _Reader) -> Settings:
         htmx_url=env.optional("HTMX_URL"),
         htmx_integrity=env.optional("HTMX_INTEGRITY"),
         session_days=env.whole("SESSION_DAYS", 30),
+        **_queue(env),
         **_cloud(env),
+        **_recordings(env, embedded=embedded),
     )
 
 
-def _cloud(env: _Reader) -> dict[str, Any]:
+def _queue(env: Reader) -> dict[str, Any]:
+    """How much is done at once, what goes first, and how long is remembered what was done."""
+    return {
+        "stage_limits": _stage_limits(env),
+        "bulk_upload_files": env.whole("BULK_UPLOAD_FILES", 20),
+        "job_retention_days": env.days("JOB_RETENTION_DAYS", 30),
+        "event_retention_days": env.days("EVENT_RETENTION_DAYS", 0),
+        "call_retention_days": env.days("CALL_RETENTION_DAYS", 0),
+    }
+
+
+def _stage_limits(env: Reader) -> tuple[tuple[str, int], ...]:
+    """`process_document=4,analyze=2`: so many jobs of a stage at once, in the whole installation."""
+    found = env.pairs("STAGE_LIMITS", "process_document=4")
+    for stage, number in found:
+        if not (_STAGE.fullmatch(stage) and number.isascii() and number.isdigit() and int(number) > 0):
+            raise SettingsError(
+                f"STAGE_LIMITS: {stage}={number} is no limit. Example: STAGE_LIMITS=process_document=4."
+            )
+    return tuple((stage, int(number)) for stage, number in found)
+
+
+_STAGE = re.compile(r"[a-z][a-z_]{0,40}")
+
+
+def _cloud(env: Reader) -> dict[str, Any]:
     """What only those need who let others do the work."""
     return {
         "azure_storage_connection_string": env.text("AZURE_STORAGE_CONNECTION_STRING"),
@@ -213,8 +193,10 @@ def _cloud(env: _Reader) -> dict[str, Any]:
         "azure_storage_container": _container(env),
         "azure_documentintelligence_endpoint": env.address("AZURE_DOCUMENTINTELLIGENCE_ENDPOINT"),
         "azure_documentintelligence_key": env.text("AZURE_DOCUMENTINTELLIGENCE_KEY"),
-        "azure_documentintelligence_models": env.pairs("AZURE_DOCUMENTINTELLIGENCE_MODELS"),
-        "azure_documentintelligence_window_pages": env.whole("AZURE_DOCUMENTINTELLIGENCE_WINDOW_PAGES", 100, most=2000),
+        "azure_documentintelligence_models": env.pairs(
+            "AZURE_DOCUMENTINTELLIGENCE_MODELS", "image/jpeg=prebuilt-receipt"
+        ),
+        "azure_documentintelligence_window_pages": env.whole("AZURE_DOCUMENTINTELLIGENCE_WINDOW_PAGES", 50, most=2000),
         "azure_documentintelligence_windows_at_once": env.whole(
             "AZURE_DOCUMENTINTELLIGENCE_WINDOWS_AT_ONCE", 4, most=100
         ),
@@ -228,13 +210,39 @@ def _cloud(env: _Reader) -> dict[str, Any]:
     }
 
 
+def _recordings(env: Reader, *, embedded: bool) -> dict[str, Any]:
+    """What only those need who drop in recordings."""
+    has_openai = bool(env.text("OPENAI_API_KEY"))
+    speechkit_url = env.address("SPEECHKIT_URL")
+    run_timeout_seconds = env.seconds("RUN_TIMEOUT_SECONDS", 120 if embedded else 7200)
+    return {
+        "speech": _speech(env, has_openai=has_openai),
+        "analysis": _analysis(env, has_openai=has_openai),
+        "speech_language": _language(env),
+        "speech_threads": env.whole("SPEECH_THREADS", 2, most=64),
+        "speechkit_api_key": env.text("SPEECHKIT_API_KEY"),
+        "speechkit_url": speechkit_url or _SPEECHKIT,
+        "speechkit_operations_url": env.address("SPEECHKIT_OPERATIONS_URL") or speechkit_url or _SPEECHKIT_OPERATIONS,
+        "speechkit_model": env.text("SPEECHKIT_MODEL", "general"),
+        "speechkit_poll_interval_ms": env.whole("SPEECHKIT_POLL_INTERVAL_MS", 10_000),
+        "transcribe_poll_max_attempts": env.whole("TRANSCRIBE_POLL_MAX_ATTEMPTS", 20),
+        "openai_transcribe_model": env.text("OPENAI_TRANSCRIBE_MODEL", "whisper-1"),
+        "openai_chat_model": env.text("OPENAI_CHAT_MODEL", "gpt-4.1-mini"),
+        "audio_hours_max": env.whole("AUDIO_HOURS_MAX", 4, most=24),
+        "audio_run_timeout_seconds": env.seconds("AUDIO_RUN_TIMEOUT_SECONDS", max(7200.0, run_timeout_seconds)),
+    }
+
+
+_SPEECHKIT = "https://stt.api.cloud.yandex.net"
+_SPEECHKIT_OPERATIONS = "https://operation.api.cloud.yandex.net"
+_LANGUAGE = re.compile(r"auto|[a-z]{2}(-[A-Z]{2})?")
 _OPENAI = "https://api.openai.com/v1"
 # The native lengths of the models that everybody knows; others have to be told.
 _DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _CONTAINER = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?=[a-z0-9])){2,62}")
 
 
-def _blobs(env: _Reader) -> str:
+def _blobs(env: Reader) -> str:
     """Azure where there is a way in; a connection string wins over an account's address."""
     given = env.text("AZURE_STORAGE_CONNECTION_STRING") or env.text("AZURE_STORAGE_ACCOUNT_URL")
     chosen = env.choice("BLOBS", "azure" if given else "local", ("local", "azure"))
@@ -245,7 +253,7 @@ def _blobs(env: _Reader) -> str:
     return chosen
 
 
-def _extraction(env: _Reader) -> str:
+def _extraction(env: Reader) -> str:
     """Document Intelligence where both halves of the way in are there, or by force with a managed identity."""
     endpoint, key = "AZURE_DOCUMENTINTELLIGENCE_ENDPOINT", "AZURE_DOCUMENTINTELLIGENCE_KEY"
     has_endpoint, has_key = bool(env.text(endpoint)), bool(env.text(key))
@@ -260,7 +268,7 @@ def _extraction(env: _Reader) -> str:
     return chosen
 
 
-def _embeddings(env: _Reader) -> str:
+def _embeddings(env: Reader) -> str:
     """OpenAI where there is a key; a server without keys is chosen by name and address."""
     has_key, has_address = bool(env.text("OPENAI_API_KEY")), bool(env.text("OPENAI_BASE_URL"))
     chosen = env.choice("EMBEDDINGS", "openai" if has_key else "local", ("local", "openai"))
@@ -269,7 +277,34 @@ def _embeddings(env: _Reader) -> str:
     return chosen
 
 
-def _container(env: _Reader) -> str:
+def _speech(env: Reader, *, has_openai: bool) -> str:
+    """SpeechKit where its key is there, else OpenAI where its key is, else this machine."""
+    has_speechkit = bool(env.text("SPEECHKIT_API_KEY"))
+    usual = "speechkit" if has_speechkit else "openai" if has_openai else "local"
+    chosen = env.choice("SPEECH", usual, ("local", "speechkit", "openai"))
+    if chosen == "speechkit" and not has_speechkit:
+        raise SettingsError("SPEECH=speechkit needs SPEECHKIT_API_KEY.")
+    if chosen == "openai" and not (has_openai or env.text("OPENAI_BASE_URL")):
+        raise SettingsError("SPEECH=openai needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys.")
+    return chosen
+
+
+def _analysis(env: Reader, *, has_openai: bool) -> str:
+    """OpenAI where there is a key; a server without keys is chosen by name and address."""
+    chosen = env.choice("ANALYSIS", "openai" if has_openai else "local", ("local", "openai"))
+    if chosen == "openai" and not (has_openai or env.text("OPENAI_BASE_URL")):
+        raise SettingsError("ANALYSIS=openai needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys.")
+    return chosen
+
+
+def _language(env: Reader) -> str:
+    value = env.text("SPEECH_LANGUAGE", "auto")
+    if not _LANGUAGE.fullmatch(value):
+        raise SettingsError(f"SPEECH_LANGUAGE={value!r} is no language. Examples: auto, en, ru-RU.")
+    return value
+
+
+def _container(env: Reader) -> str:
     name = "AZURE_STORAGE_CONTAINER"
     value = env.text(name, "docmill")
     if not _CONTAINER.fullmatch(value):
@@ -277,7 +312,7 @@ def _container(env: _Reader) -> str:
     return value
 
 
-def _dimensions(env: _Reader) -> int:
+def _dimensions(env: Reader) -> int:
     model = env.text("OPENAI_EMBEDDING_MODEL", "text-embedding-3-small")
     given = env.whole("OPENAI_EMBEDDING_DIMENSIONS", 0, least=0, most=16_000)
     if _embeddings(env) == "openai" and not given and model not in _DIMENSIONS:
@@ -287,7 +322,7 @@ def _dimensions(env: _Reader) -> int:
     return given or _DIMENSIONS.get(model, 0)
 
 
-def _execution(env: _Reader, database_url: str) -> Execution:
+def _execution(env: Reader, database_url: str) -> Execution:
     usual = Execution.EMBEDDED if database_url.startswith("sqlite") else Execution.WORKERS
     chosen = Execution(env.choice("EXECUTION", usual, tuple(Execution)))
     if chosen is Execution.WORKERS and database_url.startswith("sqlite"):
@@ -311,7 +346,7 @@ def _database_url(name: str, url: str) -> str:
 _SECRET_LENGTH_LEAST = 16
 
 
-def _secret_key(env: _Reader, data_dir: Path) -> str:
+def _secret_key(env: Reader, data_dir: Path) -> str:
     """SECRET_KEY, or one that is generated on the first start and kept in DATA_DIR."""
     given = env.text("SECRET_KEY")
     if given and len(given) < _SECRET_LENGTH_LEAST:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import dispose, make_bare_app, settings_for
+from tests.contracts.patient import Patient
 from tests.emulators import live
-from tests.emulators.clients import openai_embedder
+from tests.emulators.clients import azure_extractor, openai_embedder
 from tests.jobs.letterbox import Letterbox, SqlLetterbox
 from tests.providers import stand
 from webapp.providers.local_blob import LocalBlobStore
@@ -30,12 +31,21 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStore]
             yield store
 
 
-@pytest.fixture(scope="session", params=["local"])
-def extractor(request: pytest.FixtureRequest) -> Iterator[Extractor]:
-    extractors = {"local": lambda: LocalExtractor(memory_mb=512)}
-    extractor = extractors[request.param]()
+@pytest.fixture(scope="session")
+def local_extractor() -> Iterator[LocalExtractor]:
+    extractor = LocalExtractor(memory_mb=512)
     yield extractor
     extractor.close()
+
+
+@pytest.fixture(scope="session", params=["local", "azure", LIVE])
+def extractor(request: pytest.FixtureRequest, local_extractor: LocalExtractor) -> Extractor:
+    if request.param == "local":
+        return local_extractor
+    if request.param == "azure":
+        server = request.getfixturevalue("documentintelligence_server")
+        return Patient(azure_extractor(server, local_extractor))
+    return Patient(live.extractor(local_extractor))
 
 
 @pytest.fixture(scope="session", params=["local", "openai", LIVE])

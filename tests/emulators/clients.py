@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
 from webapp.providers.azure_blob import AzureBlobStore
+from webapp.providers.azure_extract import AzureExtractor
+from webapp.providers.local_extract import LocalExtractor
 from webapp.providers.openai_embed import Model, OpenAIEmbedder
 
 
@@ -25,3 +28,9 @@ def openai_embedder(server: OpenAI, **more: Any) -> OpenAIEmbedder:
     values: dict[str, Any] = {"batch_size": 16, "concurrency": 4, "timeout_seconds": 10, "api_key": server.key, **more}
     model = values.pop("model", Model("text-embedding-3-small", 256))
     return OpenAIEmbedder.connect(server.base_url, model=model, **values)
+
+
+def azure_extractor(server: DocumentIntelligence, local: LocalExtractor, **more: Any) -> AzureExtractor:
+    """An extractor that asks this server; a parser on this machine counts pages for it."""
+    values: dict[str, Any] = {"models": {}, "window_pages": 15, "windows_at_once": 4, "timeout_seconds": 10, **more}
+    return AzureExtractor.connect(server.url, values.pop("key", server.key), local.count_pages, **values)

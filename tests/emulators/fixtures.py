@@ -8,6 +8,7 @@ import pytest
 
 from tests.emulators import azurite as emulated_azure
 from tests.emulators.azurite import Azurite
+from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
 
 if TYPE_CHECKING:
@@ -46,3 +47,20 @@ def openai(openai_server: OpenAI) -> Iterator[OpenAI]:
     yield openai_server
     # Whoever still waits for an answer need not wait any longer.
     openai_server.reset()
+
+
+@pytest.fixture(scope="session")
+def documentintelligence_server() -> Iterator[DocumentIntelligence]:
+    """A running server; `documentintelligence` is the same, empty."""
+    server = DocumentIntelligence()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def documentintelligence(documentintelligence_server: DocumentIntelligence) -> Iterator[DocumentIntelligence]:
+    """Document Intelligence with an empty ledger, on its best behaviour."""
+    documentintelligence_server.reset()
+    yield documentintelligence_server
+    documentintelligence_server.reset()

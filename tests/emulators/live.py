@@ -10,6 +10,8 @@ from azure.storage.blob import BlobServiceClient
 from tests.emulators.accounts import setting
 from tests.emulators.clients import connect
 from webapp.providers.azure_blob import AzureBlobStore
+from webapp.providers.azure_extract import AzureExtractor
+from webapp.providers.local_extract import LocalExtractor
 from webapp.providers.openai_embed import Model, OpenAIEmbedder
 
 
@@ -27,3 +29,11 @@ def embedder() -> OpenAIEmbedder:
     model = Model("text-embedding-3-small", 512)
     key = setting("OPENAI_API_KEY")
     return OpenAIEmbedder.connect(base_url, key, model, batch_size=64, concurrency=2, timeout_seconds=60)
+
+
+def extractor(local: LocalExtractor) -> AzureExtractor:
+    """The real service."""
+    endpoint, key = setting("AZURE_DOCUMENTINTELLIGENCE_ENDPOINT"), setting("AZURE_DOCUMENTINTELLIGENCE_KEY")
+    return AzureExtractor.connect(
+        endpoint, key, local.count_pages, models={}, window_pages=15, windows_at_once=2, timeout_seconds=60
+    )

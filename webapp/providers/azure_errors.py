@@ -5,6 +5,7 @@ from collections.abc import Callable
 from azure.core.exceptions import (
     AzureError,
     HttpResponseError,
+    ODataV4Format,
     ServiceRequestError,
     ServiceRequestTimeoutError,
     ServiceResponseError,
@@ -30,11 +31,12 @@ def general_error(error: AzureError, what: str, code: FailureCode = FailureCode.
     return _by_status(error, what, code)
 
 
-def inner_codes(error: HttpResponseError) -> list[str]:
+def inner_codes(error: ODataV4Format | None) -> list[str]:
     """List the codes of an error from the outermost to the innermost, which says the most."""
-    found, inner = [], getattr(error.error, "innererror", None)
-    if error.error is not None and error.error.code:
-        found.append(str(error.error.code))
+    if error is None:
+        return []
+    found = [str(error.code or "")]
+    inner: object = error.innererror
     while isinstance(inner, dict):
         found.append(str(inner.get("code", "")))
         inner = inner.get("innererror")
@@ -44,7 +46,7 @@ def inner_codes(error: HttpResponseError) -> list[str]:
 def described(error: HttpResponseError, what: str, redact: Callable[[str], str]) -> str:
     """Put an error into words for the error log."""
     words = getattr(error.error, "message", None) or ""
-    return redact(f"{what}: {error.status_code} {'/'.join(inner_codes(error))} {words}")
+    return redact(f"{what}: {error.status_code} {'/'.join(inner_codes(error.error))} {words}")
 
 
 def _by_status(error: HttpResponseError, what: str, code: FailureCode) -> ProviderError:
@@ -62,5 +64,5 @@ def _by_status(error: HttpResponseError, what: str, code: FailureCode) -> Provid
         # A good answer that was cut, or that is none.
         message = f"{what}: the answer could not be read ({type(error).__name__})"
         return ProviderUnavailable(message, code=code, is_outcome_unknown=True)
-    codes = "/".join(inner_codes(error))
+    codes = "/".join(inner_codes(error.error))
     return ProviderError(f"{what}: {status} {codes}".rstrip(), permanent=True, code=FailureCode.REQUEST_REFUSED)

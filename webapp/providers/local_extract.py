@@ -19,6 +19,7 @@ from webapp.providers.text import clean_extraction
 RULES = 1
 PDF_JOB = "webapp.providers.pdf_parse:parse_pdf"
 TEXT_JOB = "webapp.providers.text_parse:parse_text"
+COUNT_JOB = "webapp.providers.pdf_pages:count_pages"
 PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000
 CHECK_SECONDS = 20.0
@@ -40,7 +41,7 @@ class LocalExtractor:
         self.version = f"{RULES}+liteparse{installed('liteparse')}+pypdfium2-{installed('pypdfium2')}"
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
-        modules = (PDF_JOB.partition(":")[0], TEXT_JOB.partition(":")[0])
+        modules = tuple(job.partition(":")[0] for job in (PDF_JOB, TEXT_JOB, COUNT_JOB))
         self._sandbox = Sandbox(modules, Limits(memory_bytes=memory_mb << 20))
 
     def options_key(self) -> str:
@@ -86,6 +87,15 @@ class LocalExtractor:
                 plain = self._run(job.without_layout(), file, source, remaining, rising)
         rising(1.0)
         return self._checked(plain)
+
+    def count_pages(self, source: Path, timeout_seconds: float) -> int:
+        """Count a PDF's pages in a child; BadInput where it can't be opened at all."""
+        self._job(source, PDF)
+        arguments = {"source": str(source)}
+        count = self._sandbox.run(COUNT_JOB, arguments, timeout_seconds=timeout_seconds, readable=source)
+        if not isinstance(count, int):
+            raise ParserCrashed("the parser's answer has the wrong form")
+        return count
 
     def _run(self, job: "_Job", file: Path, source: Path, timeout_seconds: float, progress: "_Rising") -> object:
         arguments = {"source": str(file), **job.arguments}

@@ -16,6 +16,7 @@ from webapp.providers.errors import BadInput, FailureCode
 from webapp.providers.language import guess_language
 from webapp.providers.pdf_layout import BATCH_PAGES, LayoutPage, layout_pages
 from webapp.providers.pdf_markdown import assemble, drop_running_heads, first_heading, without_marks
+from webapp.providers.pdf_pages import opened
 from webapp.providers.ports import Extraction, Page
 from webapp.providers.sandbox_child import Report
 
@@ -52,7 +53,7 @@ def parse_pdf(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     Without `layout` pdfium reads alone: the caller's second try after a crash.
     """
     source, pages_max = str(arguments["source"]), int(str(arguments["pages_max"]))
-    with _opened(source) as document:
+    with opened(source) as document:
         count = len(document)
         if count == 0:
             raise BadInput("the PDF has no pages")
@@ -64,15 +65,6 @@ def parse_pdf(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         language = _declared_language(document)
     _refuse_nothing(findings, count)
     return asdict(_extraction(findings, title, language))
-
-
-def _opened(source: str) -> Any:
-    try:
-        return pypdfium2.PdfDocument(source)
-    except pypdfium2.PdfiumError as error:
-        locked = error.err_code in {raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY}
-        code = FailureCode.ENCRYPTED if locked else FailureCode.CORRUPT
-        raise BadInput(str(error), code=code) from error
 
 
 def _layouts(source: str, count: int, report: Report) -> dict[int, LayoutPage]:
