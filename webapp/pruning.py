@@ -1,0 +1,61 @@
+"""Forgets rows that are old, a few at a time, in nobody's way.
+
+Ids sort by time, so a pass walks along the primary key from the oldest row to the first that is
+too young: no index stands for it, which each new row would have to pay for. Rows that stay are
+looked at once in a pass. A page is read without a lock and deleted in a short transaction, which
+passes by what others hold.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Float, Integer, Table, Uuid, bindparam, delete, select, true
+
+from webapp.clock import after
+from webapp.db import reading, transaction
+
+_FIRST = UUID(int=0)
+_long_ago = after(-bindparam("seconds", type_=Float()))
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """How many rows are gone, and where the pass goes on; None where it is through."""
+
+    number: int
+    next_after: UUID | None
+
+
+class Prunable:
+    """A table whose rows may go some time after `ended` (a column), where `condition` holds for them."""
+
+    def __init__(self, table: Table, ended: ColumnElement[Any], condition: ColumnElement[bool] | None = None) -> None:
+        may_go = true() if condition is None else condition
+        self._page = (
+            select(
+                table.c.id,
+                (table.c.created_at < _long_ago).label("is_old"),
+                (may_go & (ended < _long_ago)).label("may_go"),
+            )
+            .where(table.c.id > bindparam("after", type_=Uuid()))
+            .order_by(table.c.id)
+            .limit(bindparam("limit", type_=Integer(), literal_execute=True))
+        )
+        chosen = select(table.c.id).where(table.c.id.in_(bindparam("ids", expanding=True)), may_go)
+        locked = chosen.with_for_update(skip_locked=True).cte("chosen").prefix_with("MATERIALIZED")
+        self._delete = delete(table).where(table.c.id.in_(select(locked.c.id))).returning(table.c.id)
+
+    def prune_page(self, older_than_seconds: float, after: UUID | None, limit: int) -> Pruned:
+        """Look at one page of rows, delete what may go, and say where the next page begins."""
+        values: dict[str, Any] = {"seconds": older_than_seconds, "after": after or _FIRST, "limit": limit}
+        with reading(everywhere=True) as session:
+            page = session.connection().execute(self._page, values).all()
+        is_through = len(page) < limit or not page[-1].is_old
+        return Pruned(self._remove([row.id for row in page if row.may_go]), None if is_through else page[-1].id)
+
+    def _remove(self, ids: list[UUID]) -> int:
+        if not ids:
+            return 0
+        with transaction(everywhere=True) as session:
+            return len(session.connection().execute(self._delete, {"ids": ids}).all())

@@ -1,0 +1,45 @@
+"""Forgets what the settings say is old enough: page by page, with room for others in between."""
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from uuid import UUID
+
+from webapp.documents import retention as documents
+from webapp.pipeline.services import Services
+from webapp.pruning import Pruned
+
+_log = logging.getLogger(__name__)
+
+ROWS_AT_ONCE = 500
+# On SQLite there is one writer at a time: this is the claims' turn.
+PAUSE_SECONDS = 0.02
+_DAY = 24 * 3600.0
+
+Page = Callable[..., Pruned]
+
+
+def prune(services: Services, ending: threading.Event | None = None) -> dict[str, int]:
+    """Forget old jobs, events and calls; how many of each. A setting of 0 keeps them for ever."""
+    settings, ending = services.settings, ending or threading.Event()
+    pages: dict[str, tuple[float, Page]] = {
+        "jobs": (settings.job_retention_days, services.queue.prune),
+        "events": (settings.event_retention_days, documents.EVENTS.prune_page),
+        "calls": (settings.call_retention_days, documents.CALLS.prune_page),
+    }
+    done = {what: prune_all(partial(page, days * _DAY), ending) for what, (days, page) in pages.items() if days > 0}
+    if any(done.values()):
+        _log.info("old rows were removed: %s", ", ".join(f"{number} {what}" for what, number in done.items()))
+    return done
+
+
+def prune_all(page: Page, ending: threading.Event) -> int:
+    """One pass over a table, from the oldest row on; it stops where it is when the process wants to end."""
+    total = 0
+    after: UUID | None = None
+    while True:
+        pruned = page(after=after, limit=ROWS_AT_ONCE)
+        total, after = total + pruned.number, pruned.next_after
+        if after is None or ending.wait(PAUSE_SECONDS if pruned.number else 0):
+            return total
