@@ -14,6 +14,7 @@ from uuid import UUID
 from webapp.clock import new_id
 from webapp.jobs.controls import StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
+from webapp.pruning import Pruned
 
 
 class LeaseLost(Exception):
@@ -105,14 +106,6 @@ class Reset:
     locked_by: str | None
 
 
-@dataclass(frozen=True)
-class Pruned:
-    """How many rows are gone, and where the pass goes on; None where it is through."""
-
-    number: int
-    next_after: UUID | None
-
-
 class JobQueue(Protocol):
     """Durable jobs, each held by at most one worker at a time."""
 
@@ -202,8 +195,8 @@ class JobQueue(Protocol):
     def stage_counts(self, org_id: UUID | None = None) -> dict[str, StageCounts]:
         """How the stages stand, of one org or of all."""
 
-    def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
-        """Forget COMPLETED jobs that ended so long ago, looking at so many rows; `after` goes on with a pass."""
     def begun_runs(self, stage: str | None) -> list[UUID]:
         """The runs whose job of this stage (None: of any) waits after it was at work before."""
 
+    def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
+        """Forget COMPLETED jobs that ended so long ago, looking at so many rows; `after` goes on with a pass."""

@@ -19,9 +19,10 @@ from webapp.clock import new_id
 from webapp.db import Scope, reading, transaction
 from webapp.jobs import control_statements, error_log, retention, statements
 from webapp.jobs.controls import StageControl, StageCounts, with_defaults
-from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Pruned, Reset
+from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.states import JobStatus
+from webapp.pruning import Pruned
 
 AnyRow = Row[*tuple[Any, ...]]
 
@@ -180,7 +181,7 @@ class SqlJobQueue:
             return control_statements.counts(connection, org_id or org)
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
-        return retention.prune_page(older_than_seconds, after, limit)
+        return retention.DONE.prune_page(older_than_seconds, after, limit)
 
     def _change(self, statement: Executable, lease: Lease, **values: Any) -> None:
         with _scoped(transaction) as (connection, _):

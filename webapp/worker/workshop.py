@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from webapp.db import schema_is_current
 from webapp.wiring import Services
-from webapp.worker import chores
+from webapp.worker import chores, retention
 from webapp.worker.attempt import Attempts, Handler
 from webapp.worker.handlers import HANDLERS
 from webapp.worker.policy import ExecutionPolicy
@@ -115,3 +115,4 @@ class Workshop:
             Timer("sweep incoming", partial(chores.sweep_incoming, services), _HOUR, _SOON),
             Timer("sweep orphans", partial(chores.sweep_orphans, services, self._ending.is_set), _DAY, 2 * _SOON),
         ]
+            Timer("prune", partial(retention.prune, services, self._ending), _HOUR, _SOON),
