@@ -20,6 +20,7 @@ from webapp.web import (
     upload_pages,
 )
 from webapp.web.access import init_access
+from webapp.web.assets import init_assets
 from webapp.web.cookies import init_cookies
 from webapp.web.csrf import init_csrf
 from webapp.web.errors import init_errors
@@ -43,6 +44,7 @@ def register_pages(app: Flask, settings: Settings) -> None:
     init_access(app)
     init_uploads(app)
     init_fragments(app)
+    init_assets(app)
     formatting.register(app)
     for module in _PAGES:
         app.register_blueprint(module.pages)

@@ -63,6 +63,36 @@ _FAILURES = {
         "Run the file through text recognition (OCR) and upload the result.",
         may_pass=False,
     ),
+    FailureCode.NO_SOUND: Sentence(
+        "There is no sound in it",
+        "The file has no audio track that could be listened to.",
+        "Check that the right file was uploaded, or export it with its sound.",
+        may_pass=False,
+    ),
+    FailureCode.SILENT: Sentence(
+        "The recording is silent",
+        "It has an audio track, but nothing can be heard on it.",
+        "Check the recording on your computer, and upload one that can be heard.",
+        may_pass=False,
+    ),
+    FailureCode.NO_SPEECH: Sentence(
+        "Nobody speaks in it",
+        "There is sound in the recording, but no words were made out.",
+        "Upload a recording in which somebody speaks clearly.",
+        may_pass=False,
+    ),
+    FailureCode.TOO_LONG: Sentence(
+        "The recording is too long",
+        "It lasts longer than is allowed here.",
+        "Cut it into shorter pieces and upload those.",
+        may_pass=False,
+    ),
+    FailureCode.LANGUAGE: Sentence(
+        "This language is not understood",
+        "Whatever writes recordings down here does not know the language that is spoken.",
+        "Whoever runs Docmill can set up a speech service that knows it; then choose Reprocess.",
+        may_pass=False,
+    ),
     FailureCode.UNAVAILABLE: Sentence(
         "A service that is needed did not answer",
         "It was tried several times.",
@@ -154,6 +184,11 @@ _FAILURES = {
     EndCode.WORKER_SILENT: Sentence(
         "The worker disappeared",
         "Whatever worked on this document stopped answering, several times in a row.",
+        f"{_REPROCESS} If it happens again, the document may be too large for this machine.",
+    ),
+    EndCode.WORKER_DIED: Sentence(
+        "The worker died",
+        "Whatever worked on this document was ended from outside, several times in a row.",
         f"{_REPROCESS} If it happens again, the document may be too large for this machine.",
     ),
     EndCode.RUN_TIMED_OUT: Sentence(
