@@ -151,6 +151,12 @@ class JobQueue(Protocol):
     def reset_stale(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
         """Take jobs back from workers that were silent for so long; each counts an attempt."""
 
+    def reset_worker(self, worker: str, error: JobError, limit: int = 100) -> list[Reset]:
+        """Take jobs back from a worker that is known to be dead; each counts an attempt."""
+
+    def held_by(self, worker: str) -> list[Lease]:
+        """The jobs in a worker's hands: also those of a claim whose answer it never got."""
+
     def fail_run(self, run_id: UUID, error: JobError) -> int:
         """End the live jobs of a run that was ended as failed: FAILED with this error."""
 

@@ -117,6 +117,15 @@ class SqlJobQueue:
         with _scoped(transaction) as (connection, _):
             return [_reset(row) for row in connection.execute(statements.RESET_STALE, values)]
 
+    def reset_worker(self, worker: str, error: JobError, limit: int = 100) -> list[Reset]:
+        values = {"worker": worker, "error": error_log.entry(error), "limit": limit}
+        with _scoped(transaction) as (connection, _):
+            return [_reset(row) for row in connection.execute(statements.RESET_WORKER, values)]
+
+    def held_by(self, worker: str) -> list[Lease]:
+        with _scoped(reading) as (connection, _):
+            return [_lease(row) for row in connection.execute(statements.HELD_BY, {"worker": worker})]
+
     def fail_run(self, run_id: UUID, error: JobError) -> int:
         return self._change_run(statements.FAIL_RUN, run_id, error=error_log.entry(error))
 
@@ -180,6 +189,10 @@ class SqlJobQueue:
         with _scoped(reading) as (connection, org):
             return control_statements.counts(connection, org_id or org)
 
+    def begun_runs(self, stage: str | None) -> list[UUID]:
+        with _scoped(reading) as (connection, _):
+            return control_statements.begun_runs(connection, stage)
+
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
         return retention.DONE.prune_page(older_than_seconds, after, limit)
 
@@ -189,10 +202,6 @@ class SqlJobQueue:
                 raise _lost(lease)
 
     def _change_run(self, statement: Executable, run_id: UUID, **values: Any) -> int:
-    def begun_runs(self, stage: str | None) -> list[UUID]:
-        with _scoped(reading) as (connection, _):
-            return control_statements.begun_runs(connection, stage)
-
         with _scoped(transaction) as (connection, org):
             return len(connection.execute(statement, {"run": run_id, "org": org, **values}).all())
 

@@ -54,6 +54,7 @@ _org: BindParameter[UUID | None] = bindparam("org", type_=Uuid())
 _before: BindParameter[UUID] = bindparam("before", type_=Uuid())
 _delay: BindParameter[float] = bindparam("delay", type_=Float())
 _silent: BindParameter[float] = bindparam("silent", type_=Float())
+_worker: BindParameter[str] = bindparam("worker", type_=Text())
 _permanent: BindParameter[bool] = bindparam("permanent", type_=Boolean())
 _error: BindParameter[Any] = bindparam("error", type_=Json)
 _to_checkpoint: BindParameter[Any] = bindparam("to_checkpoint", type_=Json)
@@ -104,6 +105,20 @@ def _attempt_failed(ends: ColumnElement[bool], due_at: ColumnElement[Any]) -> di
     }
 
 
+_lease_columns = (
+    jobs.c.id,
+    jobs.c.lease_id,
+    jobs.c.org_id,
+    jobs.c.document_id,
+    jobs.c.run_id,
+    jobs.c.stage,
+    jobs.c.payload,
+    jobs.c.checkpoint,
+    jobs.c.attempts,
+    jobs.c.max_attempts,
+    jobs.c.priority,
+)
+
 # Coming and going.
 
 ENQUEUE = (
@@ -135,24 +150,12 @@ CLAIM = (
         status=JobStatus.PROCESSING,
         started_at=now(),
         heartbeat_at=now(),
-        locked_by=bindparam("worker", type_=Text()),
+        locked_by=_worker,
         lease_id=bindparam("lease", type_=Uuid()),
     )
-    .returning(
-        jobs.c.id,
-        jobs.c.lease_id,
-        jobs.c.org_id,
-        jobs.c.document_id,
-        jobs.c.run_id,
-        jobs.c.stage,
-        jobs.c.payload,
-        jobs.c.checkpoint,
-        jobs.c.attempts,
-        jobs.c.max_attempts,
-        jobs.c.priority,
-        jobs.c.available_at,
-    )
+    .returning(*_lease_columns, jobs.c.available_at)
 )
+HELD_BY = select(*_lease_columns, jobs.c.available_at).where(_LEASED, jobs.c.locked_by == _worker)
 
 # Rows that others hold locked are passed by: waiting for one would keep the beat from all the rest.
 BEAT = (
@@ -180,21 +183,12 @@ RELEASE = update(jobs).where(jobs.c.id.in_(_all(_mine_of_many))).values(_WAITING
 
 # What is done to jobs from outside.
 
-RESET_STALE = (
-    update(jobs)
-    .where(
-        jobs.c.id.in_(
-            _first(
-                select(jobs.c.id)
-                .where(_LEASED, func.coalesce(jobs.c.heartbeat_at, jobs.c.started_at) < after(-_silent))
-                .order_by(jobs.c.heartbeat_at, jobs.c.id)
-                .limit(_limit),
-                skip_locked=True,
-            )
-        )
-    )
-    .values(_attempt_failed(_is_last, now()))
-    .returning(
+
+def _taken_back(*conditions: ColumnElement[bool]) -> ReturningUpdate[Any]:
+    """Jobs of workers that will not end them: each counts an attempt."""
+    chosen = select(jobs.c.id).where(_LEASED, *conditions).order_by(jobs.c.heartbeat_at, jobs.c.id).limit(_limit)
+    change = update(jobs).where(jobs.c.id.in_(_first(chosen, skip_locked=True)))
+    return change.values(_attempt_failed(_is_last, now())).returning(
         jobs.c.id,
         jobs.c.org_id,
         jobs.c.document_id,
@@ -204,7 +198,10 @@ RESET_STALE = (
         # The row no longer knows who held it, but its newest error does.
         jobs.c.error_log,
     )
-)
+
+
+RESET_STALE = _taken_back(func.coalesce(jobs.c.heartbeat_at, jobs.c.started_at) < after(-_silent))
+RESET_WORKER = _taken_back(jobs.c.locked_by == _worker)
 
 
 def _of_run(state: TextClause) -> ReturningUpdate[UUID]:

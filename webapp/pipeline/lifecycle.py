@@ -25,18 +25,19 @@ class EndCode(StrEnum):
 
     PROCESS_TERMINATED = "process_terminated"
     WORKER_SILENT = "worker_silent"
+    WORKER_DIED = "worker_died"
     RUN_TIMED_OUT = "run_timed_out"
     UNEXPECTED = "unexpected"
 
 
 class Refusal(StrEnum):
-    """Why a job is not tried again."""
+    """Why a job is not tried again, or not cancelled."""
 
     UNKNOWN = "unknown"
     NOT_FAILED = "not_failed"
     NOT_NEWEST = "not_newest"
-
     ENDED = "ended"
+
 
 class _Lost(Exception):
     """Somebody else ended the run first: what was done on its behalf is undone."""
@@ -51,16 +52,19 @@ def queue_run(
     max_attempts: int,
     priority: int = Priority.PERSON,
     checkpoint: Mapping[str, Any] | None = None,
-    stage: str = PROCESS_DOCUMENT,
+    stage: str | None = None,
 ) -> UUID:
-    """A new run and its first job, which is held back while another run of the document is alive."""
+    """A new run and its first job, which is held back while another run of the document is alive.
+
+    Without a stage it begins at the beginning, which depends on the kind of file.
+    """
     with transaction(org_id):
         run = runs.create(org_id, document_id, trigger)
         job = NewJob(
             org_id=org_id,
             document_id=document_id,
             run_id=run.id,
-            stage=stage,
+            stage=stage or first_stage(library.content_type(org_id, document_id)),
             max_attempts=max_attempts,
             checkpoint=checkpoint or {},
             priority=priority,
@@ -94,10 +98,6 @@ def succeed_run(queue: JobQueue, lease: Lease) -> None:
         _release_next(queue, runs.succeed(lease.run_id))
 
 
-def fail_run(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobError) -> None:
-    """The run and its job have failed for good."""
-    with transaction(lease.org_id):
-        queue.fail(lease, error, permanent=True)
 def hand_on(
     queue: JobQueue,
     lease: Lease,
@@ -123,6 +123,10 @@ def hand_on(
         queue.enqueue([job])
 
 
+def fail_run(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobError) -> None:
+    """The run and its job have failed for good."""
+    with transaction(lease.org_id):
+        queue.fail(lease, error, permanent=True)
         _fail(queue, lease, failure_type, error)
 
 
@@ -145,13 +149,13 @@ def retry_or_fail(
 def end_after(queue: JobQueue, lease: Lease, failure: ProviderError, step: str | None) -> JobStatus:
     """What a provider's failure means for the job and its run: the failure itself says it."""
     error = JobError(failure.code, failure.message, type(failure).__name__, step)
+    if isinstance(failure, RateLimited):
+        # Before the job is back in line, and whether or not it is still ours: the answer was meant for all.
+        queue.slow(lease.stage, failure.retry_after_seconds)
     if not failure.permanent:
         return retry_or_fail(queue, lease, error, retry_after_seconds=failure.retry_after_seconds)
     kind = FailureType.BAD_INPUT if isinstance(failure, BadInput) else FailureType.STEP_FAILED
     fail_run(queue, lease, kind, error)
-    if isinstance(failure, RateLimited):
-        # Before the job is back in line, and whether or not it is still ours: the answer was meant for all.
-        queue.slow(lease.stage, failure.retry_after_seconds)
     return JobStatus.FAILED
 
 
@@ -214,14 +218,24 @@ def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = Non
 def reset_silent(queue: JobQueue, silent_seconds: float) -> list[Reset]:
     """Take jobs back from workers that fell silent; a run whose last attempt that was has failed."""
     error = JobError(EndCode.WORKER_SILENT, "the worker that held the job fell silent")
+    return _take_back(lambda: queue.reset_stale(silent_seconds, error), queue, error)
+
+
+def reset_worker(queue: JobQueue, worker: str) -> list[Reset]:
+    """Take jobs back from a worker that is known to be dead; a run whose last attempt that was has failed."""
+    error = JobError(EndCode.WORKER_DIED, "the worker that held the job died")
+    return _take_back(lambda: queue.reset_worker(worker, error), queue, error)
+
+
+def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobError) -> list[Reset]:
     with transaction(everywhere=True):
-        found = queue.reset_stale(silent_seconds, error)
-        for reset in found:
-            details = {"attempt": reset.attempts, "worker": reset.locked_by}
-            ids = (reset.org_id, reset.document_id, reset.run_id)
-            events.record(*ids, EventKind.JOB_RESET, job_id=reset.job_id, details=details)
-            if reset.status is JobStatus.FAILED:
-                ended = runs.fail(reset.run_id, FailureType.ATTEMPTS_EXHAUSTED, error.code, error.message)
+        found = reset()
+        for one in found:
+            details = {"attempt": one.attempts, "worker": one.locked_by, "code": error.code}
+            ids = (one.org_id, one.document_id, one.run_id)
+            events.record(*ids, EventKind.JOB_RESET, job_id=one.job_id, details=details)
+            if one.status is JobStatus.FAILED:
+                ended = runs.fail(one.run_id, FailureType.ATTEMPTS_EXHAUSTED, error.code, error.message)
                 _release_next(queue, ended)
         return found
 
@@ -230,6 +244,8 @@ def retry_job(
     queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int, *, priority: int | None = None
 ) -> UUID | Refusal:
     """A new run that goes on where a failed job stopped; ten clicks make one run.
+
+    It is as urgent as the failed one was, or as is said: many at once must not stand before a person.
 
     Refused where a newer run exists: what the failed job had saved may be older than what stands.
     """

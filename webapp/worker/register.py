@@ -1,15 +1,15 @@
-"""The list of processes that work, for the ops pages. Nothing is decided by it."""
+"""The list of processes that work: for the ops pages, and for whoever looks which of them still live."""
 
 import os
 import socket
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from sqlalchemy import delete, insert, update
+from sqlalchemy import delete, func, insert, select, text, update
 
 from webapp.clock import after, new_id, now
-from webapp.db import transaction
-from webapp.jobs.model import Worker
+from webapp.db import session, transaction
+from webapp.jobs.model import LEASED, Job, Worker
 
 _FORGOTTEN_AFTER_SECONDS = 7 * 24 * 3600
 
@@ -30,14 +30,51 @@ class Registration:
 
     def report(self) -> None:
         """Say that this process is here."""
-        with transaction(everywhere=True) as session:
-            seen = update(Worker).where(Worker.id == self.id).values(last_seen=now())
-            if session.execute(seen.returning(Worker.id)).first() is None:
-                values = {"id": self.id, "host": self.host, "pid": self.pid, "threads": self.threads}
-                session.execute(insert(Worker).values(**values))
-                session.execute(delete(Worker).where(Worker.last_seen < after(-_FORGOTTEN_AFTER_SECONDS)))
+        self._write()
+
+    def vouch(self, lock_key: int | None) -> None:
+        """Say that it is here as long as this lock is held; without one its heartbeats speak for it.
+
+        Whoever was believed dead is back by this: under the same name, and without its old leases.
+        """
+        self._write(lock_key=lock_key, ended_at=None)
 
     def sign_off(self) -> None:
         """Leave the list."""
-        with transaction(everywhere=True) as session:
-            session.execute(delete(Worker).where(Worker.id == self.id))
+        with transaction(everywhere=True) as opened:
+            opened.execute(delete(Worker).where(Worker.id == self.id))
+
+    def _write(self, **values: object) -> None:
+        with transaction(everywhere=True) as opened:
+            seen = update(Worker).where(Worker.id == self.id).values(last_seen=now(), **values)
+            if opened.execute(seen.returning(Worker.id)).first() is None:
+                own = {"id": self.id, "name": self.name, "host": self.host, "pid": self.pid, "threads": self.threads}
+                opened.execute(insert(Worker).values(**own, **values))
+                opened.execute(delete(Worker).where(Worker.last_seen < after(-_FORGOTTEN_AFTER_SECONDS)))
+
+
+def lock_dead(worker_id: UUID, lock_key: int) -> str | None:
+    """The name of a worker whose lock is free, kept so until the end of this transaction; None where it lives.
+
+    Of two processes that look at once, one gets it. A worker that comes back waits here for its row.
+    """
+    row = session().execute(
+        select(Worker.name)
+        .where(Worker.id == worker_id, Worker.lock_key == lock_key, Worker.ended_at.is_(None))
+        .with_for_update(skip_locked=True)
+    )
+    name = row.scalar_one_or_none()
+    if name is None or not session().scalar(select(func.pg_try_advisory_xact_lock(lock_key))):
+        return None
+    return name
+
+
+def close(worker_id: UUID) -> None:
+    """It was found dead, and nothing is left in its hands."""
+    session().execute(update(Worker).where(Worker.id == worker_id).values(ended_at=now()))
+
+
+def dead_with_jobs() -> list[str]:
+    """Workers that were found dead and got a job nevertheless: by a claim that was on its way when they died."""
+    held = select(Job.id).where(Job.locked_by == Worker.name, text(LEASED)).exists()
+    return list(session().scalars(select(Worker.name).where(Worker.ended_at.is_not(None), held)))

@@ -13,6 +13,7 @@ from webapp.wiring import Services
 from webapp.worker import chores, retention
 from webapp.worker.attempt import Attempts, Handler
 from webapp.worker.handlers import HANDLERS
+from webapp.worker.liveness import Liveness
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
 from webapp.worker.register import Registration
@@ -57,6 +58,8 @@ class Workshop:
             on_broken,
         )
         self._watchdog = Watchdog(self._app_context, self._timers())
+        # Where only one process works there is nobody to notice its death but the next start.
+        self._liveness = None if self._settings.is_embedded else self._make_liveness(on_broken)
 
     def is_database_ready(self) -> bool:
         """Whether the tables are there and up to date; says why not."""
@@ -75,6 +78,8 @@ class Workshop:
         if self._policy.ends_orphans_at_start:
             with self._app_context():
                 chores.end_orphans(self._services)
+        if self._liveness is not None:
+            self._liveness.start()
         self._pool.start()
         self._watchdog.start()
         _log.info("at work with %d threads as %s", self._settings.worker_threads, self._registration.name)
@@ -92,6 +97,8 @@ class Workshop:
         self._ending.set()
         self._watchdog.stop()
         ended = self._pool.drain(self._settings.drain_seconds)
+        if self._liveness is not None:
+            self._liveness.stop()
         try:
             with self._app_context():
                 self._registration.sign_off()
@@ -99,6 +106,16 @@ class Workshop:
             _log.warning("could not sign off: %s", type(error).__name__)
         _log.info("drained" if ended else "drained; a step that would not end is left behind")
         return ended
+
+    def _make_liveness(self, on_broken: Callable[[str], None]) -> Liveness:
+        return Liveness(
+            self._registration,
+            self._services.queue,
+            self._app_context,
+            on_freed=self._pool.wake,
+            on_lost=self._pool.wake,
+            on_broken=on_broken,
+        )
 
     def _timers(self) -> list[Timer]:
         services, every = self._services, self._settings.watchdog_seconds
@@ -112,7 +129,7 @@ class Workshop:
                 # A short window is worth little when its end is noticed a minute late.
                 min(every, max(0.1, window * _OVERDUE_PART)),
             ),
+            Timer("prune", partial(retention.prune, services, self._ending), _HOUR, _SOON),
             Timer("sweep incoming", partial(chores.sweep_incoming, services), _HOUR, _SOON),
             Timer("sweep orphans", partial(chores.sweep_orphans, services, self._ending.is_set), _DAY, 2 * _SOON),
         ]
-            Timer("prune", partial(retention.prune, services, self._ending), _HOUR, _SOON),

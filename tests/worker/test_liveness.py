@@ -1,0 +1,276 @@
+"""Death is noticed by the end of a session: who takes whose jobs back, when, and who does not."""
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+from flask import Flask
+from sqlalchemy import delete, select, update
+
+from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
+from tests.emulators.pooler import Pooler, pooler
+from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
+from webapp.clock import monotonic
+from webapp.config import Settings
+from webapp.db import db, reading, transaction
+from webapp.jobs.model import Worker
+from webapp.jobs.states import JobStatus
+from webapp.worker import liveness as liveness_module
+from webapp.worker.liveness import Liveness
+from webapp.worker.register import Registration
+from webapp.worker.session_lock import SessionLock
+
+pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+KEY = 4711
+
+
+class Watcher:
+    """A worker's liveness, with what it was told."""
+
+    def __init__(self, bench: Bench, app: Flask | None = None) -> None:
+        self.bench = bench
+        self.registration = Registration(threads=1)
+        self.freed, self.lost = threading.Semaphore(0), threading.Semaphore(0)
+        self.liveness = Liveness(
+            self.registration,
+            bench.queue,
+            (app or bench.app).app_context,
+            on_freed=self.freed.release,
+            on_lost=self.lost.release,
+            on_broken=bench.broken.append,
+        )
+
+    @property
+    def name(self) -> str:
+        return self.registration.name
+
+    def row(self) -> Worker | None:
+        with reading(everywhere=True) as session:
+            return session.scalar(select(Worker).where(Worker.id == self.registration.id))
+
+    @property
+    def is_looking(self) -> bool:
+        return self.liveness._thread.is_alive() and not self.liveness._is_pooled
+
+    def has_seen(self, other: "Watcher") -> bool:
+        return other.registration.id in {worker_id for worker_id, _ in self.liveness._seen}
+
+    def die(self) -> None:
+        """Its session ends as by kill -9, and nobody signs off."""
+        self.liveness.stop()
+
+
+Start = Callable[..., Watcher]
+
+
+@pytest.fixture
+def start(bench: Bench) -> Iterator[Start]:
+    started: list[Watcher] = []
+
+    def start(app: Flask | None = None) -> Watcher:
+        watcher = Watcher(bench, app)
+        started.append(watcher)
+        watcher.liveness.start()
+        assert watcher.liveness.wait_until_sure(PATIENCE_SECONDS)
+        for earlier in started[:-1]:
+            if earlier.is_looking:
+                wait_for(partial(earlier.has_seen, watcher))
+        return watcher
+
+    yield start
+    for watcher in started:
+        watcher.liveness.stop()
+    assert bench.broken == []
+
+
+def _holds(bench: Bench, watcher: Watcher, number: int = 1) -> list[str]:
+    """Jobs in the hands of this worker."""
+    for _ in range(number):
+        bench.new_run()
+    return [str(claimed.lease.run_id) for claimed in bench.attempts(finish).claim(watcher.name, number)]
+
+
+def _cut_sessions(bench: Bench, database: DatabaseUnderTest) -> None:
+    """As an administrator would: the sessions that hold locks end, their processes live."""
+    with psycopg.connect(str(database.superuser_url), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = 'docmill liveness'"
+        )
+
+
+def test_a_dead_workers_jobs_are_back_within_a_second_and_count_an_attempt(bench: Bench, start: Start) -> None:
+    alive, dying = start(), start()
+    first, second = bench.new_run(max_attempts=3), bench.new_run(max_attempts=1)
+    assert len(bench.attempts(finish).claim(dying.name, 2)) == 2
+    began_at = monotonic()
+    dying.die()
+    assert alive.freed.acquire(timeout=PATIENCE_SECONDS)
+    assert monotonic() - began_at < 1.2
+    assert bench.states(first) == ("RUNNING", "PENDING")
+    assert bench.states(second) == ("FAILED", "FAILED")
+    assert bench.run(second).failure_code == "worker_died"
+    assert [bench.job(run).attempts for run in (first, second)] == [1, 1]
+    assert bench.events(first)[-1] == "JOB_RESET"
+    _wait_closed(dying)
+
+
+def _wait_closed(watcher: Watcher) -> None:
+    wait_for(lambda: (row := watcher.row()) is not None and row.ended_at is not None)
+
+
+def test_many_watchers_count_once(bench: Bench, start: Start) -> None:
+    watchers, dying = [start() for _ in range(4)], start()
+    runs = [bench.new_run(max_attempts=5) for _ in range(10)]
+    bench.attempts(finish).claim(dying.name, 10)
+    dying.die()
+    _wait_closed(dying)
+    assert sum(watcher.freed.acquire(blocking=False) for watcher in watchers) == 1
+    assert [bench.job(run).attempts for run in runs] == [1] * 10
+    assert [bench.events(run).count("JOB_RESET") for run in runs] == [1] * 10
+
+
+def test_who_lives_keeps_its_jobs(bench: Bench, start: Start) -> None:
+    start()
+    holder = start()
+    _holds(bench, holder, 3)
+    _let_them_look(bench, start)
+    assert bench.queue.counts()[JobStatus.PROCESSING] == 3
+
+
+def _let_them_look(bench: Bench, start: Start) -> None:
+    """Until a death that came later than everything before was noticed."""
+    dying = start()
+    bench.new_run(max_attempts=1)
+    held = bench.attempts(finish).claim(dying.name)
+    dying.die()
+    _wait_closed(dying)
+    assert bench.states(held[0].lease.run_id) == ("FAILED", "FAILED")
+
+
+def test_workers_without_a_lock_are_left_to_the_rule_of_heartbeats(bench: Bench, start: Start) -> None:
+    start()
+    silent = Watcher(bench)
+    silent.registration.vouch(None)
+    _holds(bench, silent)
+    _let_them_look(bench, start)
+    assert bench.queue.counts()[JobStatus.PROCESSING] == 1
+
+
+def test_lost_sessions_are_replaced_and_cost_no_jobs(bench: Bench, start: Start, database: DatabaseUnderTest) -> None:
+    """All at once, as by a restart of the server: nobody is taken for dead who comes back."""
+    watchers = [start() for _ in range(3)]
+    for watcher in watchers:
+        _holds(bench, watcher)
+    keys = [row.lock_key for watcher in watchers if (row := watcher.row())]
+    _cut_sessions(bench, database)
+    for watcher in watchers:
+        assert watcher.lost.acquire(timeout=PATIENCE_SECONDS)
+    again = [row.lock_key for watcher in watchers if (row := watcher.row())]
+    assert len({*keys, *again}) == 6
+    assert all(watcher.liveness.is_sure for watcher in watchers)
+    assert bench.queue.counts()[JobStatus.PROCESSING] == 3
+
+
+def test_a_worker_that_was_struck_off_comes_back_without_its_jobs(
+    bench: Bench, start: Start, database: DatabaseUnderTest
+) -> None:
+    watcher = start()
+    with transaction(everywhere=True) as session:
+        session.execute(update(Worker).values(ended_at=Worker.started_at))
+    wait_for(lambda: (row := watcher.row()) is not None and row.ended_at is None)
+    with transaction(everywhere=True) as session:
+        session.execute(delete(Worker))
+    wait_for(lambda: watcher.row() is not None)
+    assert watcher.liveness.is_sure
+
+
+def test_a_claim_that_was_committed_after_its_worker_was_buried_is_found(
+    bench: Bench, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveness_module, "LEFTOVERS_SECONDS", 0.1)
+    start()
+    dying = start()
+    dying.die()
+    _wait_closed(dying)
+    run_id = bench.new_run(max_attempts=3)
+    bench.attempts(finish).claim(dying.name)
+    wait_for(lambda: bench.states(run_id) == ("RUNNING", "PENDING"))
+
+
+def test_a_signed_off_worker_is_gone_from_the_list(bench: Bench, start: Start) -> None:
+    watcher = start()
+    watcher.registration.sign_off()
+    watcher.liveness.stop()
+    assert watcher.row() is None or not watcher.liveness.is_sure
+
+
+def test_while_the_database_is_away_nothing_is_sure_and_then_it_is_again(
+    bench: Bench, start: Start, database: DatabaseUnderTest
+) -> None:
+    watcher = start()
+    with psycopg.connect(str(database.superuser_url), dbname="postgres", autocommit=True) as connection:
+        name = database.url.rsplit("/", 1)[1]
+        connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        try:
+            _cut_from(connection, name)
+            wait_for(lambda: not watcher.liveness.is_sure)
+        finally:
+            connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+    assert watcher.liveness.wait_until_sure(PATIENCE_SECONDS)
+
+
+def _cut_from(connection: "psycopg.Connection[tuple[object, ...]]", name: str) -> None:
+    connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+
+class TestPooler:
+    @pytest.fixture(params=["transaction", "session"])
+    def pooled(self, request: pytest.FixtureRequest, database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Pooler]:
+        if shutil.which("pgbouncer") is None:
+            if os.environ.get("REQUIRE_PGBOUNCER") == "1":
+                pytest.fail("REQUIRE_PGBOUNCER=1, but there is no pgbouncer: apt-get install pgbouncer")
+            pytest.skip("no pgbouncer: apt-get install pgbouncer")
+        with pooler(database.url, request.param, tmp_path) as running:
+            yield running
+
+    @pytest.fixture
+    def pooled_app(self, pooled: Pooler, settings: Settings, tmp_path: Path) -> Iterator[Flask]:
+        app = make_bare_app(settings_for(tmp_path / "data", DATABASE_URL=pooled.url))
+        yield app
+        dispose(app)
+
+    def test_a_lock_is_relied_on_only_where_its_session_is_ours(self, pooled: Pooler, pooled_app: Flask) -> None:
+        with pooled_app.app_context():
+            lock = SessionLock(db.engine)
+            key = lock.acquire()
+        lock.let_go()
+        assert (key is None) == (pooled.mode == "transaction")
+
+    def test_heartbeats_take_over_and_it_is_said_so(
+        self, pooled: Pooler, pooled_app: Flask, start: Start, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        watcher = start(pooled_app)
+        row = watcher.row()
+        assert row is not None
+        is_shared = pooled.mode == "transaction"
+        assert (row.lock_key is None) == is_shared
+        assert ("a pooler shares out the database's sessions" in caplog.text) == is_shared
+
+
+def test_a_lock_of_our_own_is_seen_and_ends_with_the_session(bench: Bench) -> None:
+    lock, registration = SessionLock(db.engine), Registration(threads=1)
+    key = lock.acquire()
+    registration.vouch(key)
+    assert lock.look(registration.id).is_known
+    other = SessionLock(db.engine)
+    other.acquire()
+    assert other.look(registration.id).free == frozenset()
+    lock.let_go()
+    wait_for(lambda: other.look(registration.id).free == frozenset() and not other.look(registration.id).is_known)
+    other.let_go()
