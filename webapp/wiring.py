@@ -6,10 +6,15 @@ from webapp.config import Settings
 from webapp.jobs.queue import JobQueue
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
+from webapp.providers.audio_decode import AudioDecoder
+from webapp.providers.local_analysis import LocalAnalyst
 from webapp.providers.local_blob import LocalBlobStore
 from webapp.providers.local_embed import LocalEmbedder
 from webapp.providers.local_extract import LocalExtractor
+from webapp.providers.local_speech import LocalRecogniser
 from webapp.providers.ports import BlobStore, Embedder, Providers
+from webapp.providers.speech_files import cut_with
+from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ def wire(settings: Settings) -> Services:
             blobs=_blobs(settings),
             extractor=LocalExtractor(memory_mb=settings.extract_memory_mb),
             embedder=_embedder(settings),
+            speech=_speech(settings),
         ),
     )
 
@@ -65,5 +71,51 @@ def _embedder(settings: Settings) -> Embedder:
         Model(settings.openai_embedding_model, settings.openai_embedding_dimensions),
         batch_size=settings.openai_embedding_batch,
         concurrency=settings.embed_concurrency,
+        timeout_seconds=settings.provider_timeout_seconds,
+    )
+
+
+def _speech(settings: Settings) -> SpeechProviders:
+    reader = AudioDecoder(seconds_max=settings.audio_hours_max * 3600.0)
+    return SpeechProviders(reader, _recogniser(settings, reader), _analyst(settings))
+
+
+def _recogniser(settings: Settings, reader: SoundReader) -> Recogniser:
+    if settings.speech == "local":
+        threads, language = settings.speech_threads, settings.speech_language
+        return LocalRecogniser(settings.models_dir, threads=threads, language=language)
+    if settings.speech == "openai":
+        from webapp.providers.openai_transcribe import OpenAIRecogniser  # noqa: PLC0415 - see above
+
+        return OpenAIRecogniser.connect(
+            settings.openai_base_url,
+            settings.openai_api_key,
+            settings.openai_transcribe_model,
+            cut_with(reader),
+            language=settings.speech_language,
+            timeout_seconds=settings.provider_timeout_seconds,
+        )
+    from webapp.providers.speechkit import Options, SpeechKit  # noqa: PLC0415 - see above
+
+    poll_seconds = settings.speechkit_poll_interval_ms / 1000
+    return SpeechKit(
+        settings.speechkit_url,
+        settings.speechkit_operations_url,
+        settings.speechkit_api_key,
+        Options(settings.speech_language, settings.speechkit_model, poll_seconds),
+        cut_with(reader),
+        timeout_seconds=settings.provider_timeout_seconds,
+    )
+
+
+def _analyst(settings: Settings) -> Analyst:
+    if settings.analysis == "local":
+        return LocalAnalyst()
+    from webapp.providers.openai_chat import OpenAIAnalyst  # noqa: PLC0415 - see above
+
+    return OpenAIAnalyst.connect(
+        settings.openai_base_url,
+        settings.openai_api_key,
+        settings.openai_chat_model,
         timeout_seconds=settings.provider_timeout_seconds,
     )

@@ -416,7 +416,7 @@ def _jobs() -> None:
     op.create_index(
         "ix_jobs_due",
         "document_processing_jobs",
-        ["priority", "available_at", "id"],
+        ["stage", "priority", "org_id", "available_at", "id"],
         unique=False,
         postgresql_where=sa.text("status = 'PENDING' AND available_at IS NOT NULL"),
         sqlite_where=sa.text("status = 'PENDING' AND available_at IS NOT NULL"),
@@ -424,7 +424,7 @@ def _jobs() -> None:
     op.create_index(
         "ix_jobs_held",
         "document_processing_jobs",
-        ["heartbeat_at"],
+        ["stage", "locked_by"],
         unique=False,
         postgresql_where=sa.text("status = 'PROCESSING'"),
         sqlite_where=sa.text("status = 'PROCESSING'"),
@@ -478,6 +478,8 @@ def _search() -> None:
         sa.Column("text_sha256", sa.Text(), nullable=False),
         sa.Column("page_from", sa.Integer(), nullable=True),
         sa.Column("page_to", sa.Integer(), nullable=True),
+        sa.Column("time_from", sa.Float(), nullable=True),
+        sa.Column("time_to", sa.Float(), nullable=True),
         sa.Column("heading", sa.Text(), nullable=True),
         sa.Column("embedding", Embedding(), nullable=True),
         sa.Column("embedding_model", sa.Text(), nullable=True),
@@ -485,6 +487,7 @@ def _search() -> None:
         sa.CheckConstraint("(embedding IS NULL) = (embedding_model IS NULL)", name=op.f("ck_chunks_embedded")),
         sa.CheckConstraint("length(text) > 0", name=op.f("ck_chunks_text")),
         sa.CheckConstraint("page_from <= page_to", name=op.f("ck_chunks_pages")),
+        sa.CheckConstraint("time_from <= time_to", name=op.f("ck_chunks_times")),
         sa.ForeignKeyConstraint(
             ["org_id", "document_id"],
             ["documents.org_id", "documents.id"],

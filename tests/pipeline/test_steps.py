@@ -10,7 +10,7 @@ from tests.pipeline.workplace import Workplace, unavailable
 from webapp.clock import monotonic
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline import steps
-from webapp.pipeline.stages import CHUNK, EMBED, EXTRACT, PROCESS_DOCUMENT, STAGES, progress_before
+from webapp.pipeline.stages import CHUNK, EMBED, EXTRACT, PIPELINES, PROCESS_DOCUMENT, STAGES, progress_at, progress_before
 from webapp.pipeline.steps import Drained, StageContext, Stored, WindowExceeded
 from webapp.providers.errors import ProviderError, RateLimited, TimedOut
 
@@ -41,8 +41,8 @@ def failing(*failures: Exception) -> Any:
 
 
 def test_shares_fill_the_bar() -> None:
-    for steps_ in STAGES.values():
-        assert sum(step.share for step in steps_) == pytest.approx(1)
+    for stages in PIPELINES:
+        assert progress_at(stages[-1], STAGES[stages[-1]][-1], 1.0) == pytest.approx(1)
     assert progress_before(PROCESS_DOCUMENT, EXTRACT) == 0
 
 

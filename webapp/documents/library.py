@@ -46,6 +46,12 @@ def get(org_id: UUID, document_id: UUID) -> Document | None:
     return session().scalar(found.execution_options(populate_existing=True))
 
 
+def content_type(org_id: UUID, document_id: UUID) -> str:
+    """What kind of file a document is; the empty text where there is none."""
+    found = select(Document.content_type).where(Document.org_id == org_id, Document.id == document_id)
+    return session().scalar(found) or ""
+
+
 def get_row(org_id: UUID, document_id: UUID) -> Row | None:
     """One document of this org with its newest run."""
     document = get(org_id, document_id)

@@ -17,6 +17,7 @@ from sqlalchemy.orm import aliased
 from webapp.clock import after, new_id, now
 from webapp.db import UtcDateTime, session
 from webapp.documents import events
+from webapp.documents.kinds import are_recordings
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, EventKind, FailureType, RunState, RunTrigger
 
@@ -110,7 +111,7 @@ def cancel(run_id: UUID, by: str | None = None) -> Ended | None:
     values = {"state": RunState.CANCELLED, "failure_type": FailureType.CANCELLED, "finished_at": now()}
     if run is None or not any(_move(run_id, state, **values) for state in _LIVE):
         return None
-    return _after_end(run, EventKind.RUN_CANCELLED)
+    return _after_end(run, EventKind.RUN_CANCELLED, {"by": by} if by else None)
 
 
 def overdue(
@@ -263,6 +264,10 @@ def status_for(state: RunState, *, has_result: bool) -> DocumentStatus:
             return DocumentStatus.READY
         case _:
             return DocumentStatus.FAILED
+
+
+def _is_of_recording() -> Exists:
+    return exists().where(Document.id == ProcessingRun.document_id, are_recordings())
 
 
 def _change_document(document_id: UUID, **values: object) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from uuid import UUID
 
 from webapp.pipeline.steps import StageContext
-from webapp.providers.errors import ProviderError
+from webapp.providers.errors import BlobMissing, ProviderError
 
 _log = logging.getLogger(__name__)
 
@@ -23,6 +23,15 @@ def artifact_path(context: StageContext, kind: str, data: bytes, ending: str) ->
     are served is never written over, and clearing up after one run can't hit another.
     """
     return f"{_folder(context)}{context.run_id}/{kind}-{digest(data)[:16]}.{ending}"
+
+
+def read_artifact(context: StageContext, name: str) -> bytes:
+    """Read what an earlier step saved. Where it is gone the next attempt makes it again, so that is no end."""
+    path = context.artifact(name)
+    try:
+        return context.providers.blobs.read_bytes(path)
+    except BlobMissing as error:
+        raise ProviderError(f"the artifact {name} is gone", code=error.code) from error
 
 
 def clear_away(context: StageContext, kept: Collection[str]) -> None:

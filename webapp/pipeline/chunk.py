@@ -12,13 +12,15 @@ from uuid import UUID, uuid5
 
 from semantic_text_splitter import MarkdownSplitter
 
-from webapp.pipeline.artifacts import artifact_path, digest
+from webapp.pipeline.artifacts import artifact_path, digest, read_artifact
 from webapp.pipeline.extract import load_extraction
 from webapp.pipeline.markdown import find_headings, unmark
 from webapp.pipeline.stages import CHUNK
 from webapp.pipeline.steps import StageContext, Stored
+from webapp.pipeline.transcript import NO_CUES, Cues, write
 from webapp.providers.errors import BadInput, FailureCode
 from webapp.providers.ports import Extraction
+from webapp.providers.speech_ports import Heard
 
 CHUNK_CHARACTERS = (600, 1000)
 # The splitter's time grows with the square of a text that offers no place to cut, so it never
@@ -37,6 +39,8 @@ class StagedChunk:
     heading: str | None
     page_from: int | None
     page_to: int | None
+    time_from: float | None = None
+    time_to: float | None = None
 
 
 def chunk(context: StageContext) -> None:
@@ -46,18 +50,19 @@ def chunk(context: StageContext) -> None:
 
 def load_chunks(context: StageContext) -> list[StagedChunk]:
     """Read the passages that the step staged."""
-    rows = json.loads(context.providers.blobs.read_bytes(context.artifact("chunks")))
+    rows = json.loads(read_artifact(context, "chunks"))
     return [StagedChunk(**(row | {"id": UUID(row["id"])})) for row in rows]
 
 
-def make_chunks(document_id: UUID, extraction: Extraction) -> list[StagedChunk]:
-    """Cut a document's text into passages."""
+def make_chunks(document_id: UUID, extraction: Extraction, cues: Cues = NO_CUES) -> list[StagedChunk]:
+    """Cut a document's text into passages; `cues` say when the text of a recording was said."""
     unmarked = unmark(extraction.markdown, extraction.page_count)
     headings = find_headings(unmarked.text)
     seen: Counter[str] = Counter()
     chunks: list[StagedChunk] = []
     for offset, text in _cut(unmarked.text):
         sha256 = digest(text.encode())
+        time_from, time_to = cues.span(offset, offset + len(text))
         chunks.append(
             StagedChunk(
                 id=uuid5(document_id, f"{sha256}:{seen[sha256]}"),
@@ -67,6 +72,8 @@ def make_chunks(document_id: UUID, extraction: Extraction) -> list[StagedChunk]:
                 heading=headings.at(offset),
                 page_from=unmarked.page_at(offset),
                 page_to=unmarked.page_at(offset + len(text) - 1),
+                time_from=time_from,
+                time_to=time_to,
             )
         )
         seen[sha256] += 1
@@ -74,13 +81,19 @@ def make_chunks(document_id: UUID, extraction: Extraction) -> list[StagedChunk]:
 
 
 def _compute(context: StageContext) -> tuple[str, int]:
-    chunks = make_chunks(context.document_id, load_extraction(context))
+    chunks = make_chunks(context.document_id, load_extraction(context), _cues(context))
     if not chunks:
         raise BadInput("the document holds no text", code=FailureCode.NO_TEXT)
     data = _to_json(chunks)
     path = artifact_path(context, "chunks", data, "json")
     context.providers.blobs.put_bytes(path, data)
     return path, len(chunks)
+
+
+def _cues(context: StageContext) -> Cues:
+    if "transcript" not in context.checkpoint["artifacts"]:
+        return NO_CUES
+    return write(Heard.from_json(read_artifact(context, "transcript"))).cues
 
 
 def _stored(path: str, count: int) -> Stored:

@@ -10,7 +10,7 @@ from webapp import db
 from webapp.clock import monotonic
 from webapp.documents.model import Document
 from webapp.jobs.queue import LeaseLost
-from webapp.pipeline.artifacts import artifact_path, digest
+from webapp.pipeline.artifacts import artifact_path, digest, read_artifact
 from webapp.pipeline.ledger import record_call
 from webapp.pipeline.stages import EXTRACT, SAVE_MARKDOWN
 from webapp.pipeline.steps import StageContext, Stored
@@ -38,6 +38,8 @@ class Extracted:
     partial: bool
     seconds: float
     reused: bool
+    is_billed: bool
+    """Whether what it cost was written down as it was paid."""
 
 
 def find_source(context: StageContext) -> Source:
@@ -65,7 +67,7 @@ def save_markdown(context: StageContext) -> None:
 
 def load_extraction(context: StageContext) -> Extraction:
     """Read what the step saved."""
-    return Extraction.from_json(context.providers.blobs.read_bytes(context.artifact("extraction")))
+    return Extraction.from_json(read_artifact(context, "extraction"))
 
 
 def cache_folder(org_id: UUID, sha256: str) -> str:
@@ -73,22 +75,31 @@ def cache_folder(org_id: UUID, sha256: str) -> str:
     return f"{org_id}/extractions/{sha256}/"
 
 
-def cache_path(org_id: UUID, source: Source, extractor: Extractor) -> str:
+def cache_path(org_id: UUID, source: Source, extractor: AnyExtractor) -> str:
     """Where the extraction of these bytes lies: by everything that can change it."""
     options = digest(f"{extractor.version}\n{extractor.options_key()}\n{source.content_type}".encode())[:16]
     name = _NOT_IN_PATHS.sub("-", f"{extractor.name}-{extractor.version}")[:150]
     return f"{cache_folder(org_id, source.sha256)}{name}-{options}.json"
 
 
+def words_path(extraction_path: str) -> str:
+    """Where the words of an extraction lie, with their places; there is nothing where they have none."""
+    return f"{extraction_path.removesuffix('.json')}.words.jsonl"
+
+
 def _compute(context: StageContext, source: Source) -> Extracted:
-    path = cache_path(context.org_id, source, context.providers.extractor)
+    slow = context.providers.slow_for(source.content_type)
+    path = cache_path(context.org_id, source, slow or context.providers.extractor)
     started = monotonic()
     extraction = _cached(context, path)
-    reused = extraction is not None
-    if extraction is None:
-        extraction = _read(context, source)
-        context.providers.blobs.put_bytes(path, extraction.to_json())
-    return Extracted(path, extraction.page_count or 1, extraction.partial, monotonic() - started, reused)
+    reused, is_billed = extraction is not None, False
+    if extraction is None and slow is not None:
+        extraction, reused = _read_slowly(context, source, slow, path)
+        is_billed = not reused
+    elif extraction is None:
+        extraction = _kept(context, path, _read(context, source))
+    seconds = monotonic() - started
+    return Extracted(path, extraction.page_count or 1, extraction.partial, seconds, reused, is_billed)
 
 
 def _cached(context: StageContext, path: str) -> Extraction | None:
@@ -109,15 +120,36 @@ def _read(context: StageContext, source: Source) -> Extraction:
         )
 
 
+def _kept(context: StageContext, path: str, extraction: Extraction) -> Extraction:
+    """Store a result: its words first, so that whoever finds the result finds them, too."""
+    words = PageWords()
+    extraction = words.take(extraction)
+    words.save(context.providers.blobs, words_path(path))
+    context.providers.blobs.put_bytes(path, extraction.to_json())
+    return extraction
+
+
+def _read_slowly(
+    context: StageContext, source: Source, extractor: SlowExtractor, path: str
+) -> tuple[Extraction, bool]:
+    """Read a file elsewhere: Snoozed until all is there. Says whether all answers were there before this job."""
+    blobs, words = context.providers.blobs, PageWords()
+    question = digest(extractor.answers_key(source.content_type).encode())[:16]
+    folder = f"{cache_folder(context.org_id, source.sha256)}{extractor.name}-{question}/"
+    with ExitStack() as borrowed:
+        lend = cache(lambda: borrowed.enter_context(blobs.local_copy(source.blob_path)))
+        read = SlowReading(context, extractor, source.content_type, folder, lend).look(words.take)
+    words.save(blobs, words_path(path))
+    extraction = read.joined()
+    blobs.put_bytes(path, extraction.to_json())
+    return extraction, read.reused
+
+
 def _store(context: StageContext, result: Extracted) -> Stored:
-    record_call(
-        context,
-        context.providers.extractor.name,
-        "extract",
-        units=result.pages,
-        seconds=result.seconds,
-        reused=result.reused,
-    )
+    if not result.is_billed:
+        name = _reader(context, result).name
+        units, seconds = result.pages, result.seconds
+        record_call(context, name, "extract", units=units, seconds=seconds, reused=result.reused)
     details = {"pages": result.pages} | ({"partial": True} if result.partial else {})
     return Stored(artifacts={"extraction": result.path}, details=details, reused=result.reused)
 

@@ -28,7 +28,7 @@ from webapp.pipeline import lifecycle
 from webapp.pipeline.filenames import clean_filename
 from webapp.pipeline.services import Services
 from webapp.providers.errors import ProviderError
-from webapp.providers.ports import Extractor
+from webapp.providers.ports import Providers
 from webapp.providers.sniff import HEAD_BYTES, Sniffed, mismatch, sniff
 
 _log = logging.getLogger(__name__)
@@ -151,17 +151,17 @@ def ingest(
     """
     with _discarded(incoming):
         name = clean_filename(filename)
-        kind = _check(services.providers.extractor, incoming, name)
+        kind = _check(services.providers, incoming, name)
         existing = _find(org_id, incoming.sha256)
         return existing or _store(services, _new_document(org_id, incoming, name, kind), incoming, priority)
 
 
-def _check(extractor: Extractor, incoming: IncomingFile, name: str) -> Sniffed:
+def _check(providers: Providers, incoming: IncomingFile, name: str) -> Sniffed:
     if incoming.size_bytes == 0:
         raise Refused(RefusalCode.EMPTY, filename=name)
     kind = sniff(incoming.head, name)
     data = {"filename": name, "content_type": kind.content_type, "label": kind.label}
-    if not extractor.accepts(kind.content_type):
+    if not providers.accepts(kind.content_type):
         raise Refused(RefusalCode.UNSUPPORTED, **data)
     # A PDF is one whatever its name says. Text is what everything else turns out to be: there
     # the name tells what its owner believes, who would not be served by a page of gibberish.

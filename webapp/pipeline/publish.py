@@ -1,7 +1,7 @@
 """The result becomes what readers see: all of it in one transaction, together with the end of the run."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -25,6 +25,8 @@ from webapp.search import index
 from webapp.search.index import NewChunk
 
 TITLE_CHARACTERS_MAX = 300
+# A document has its text; a recording also what was heard, and what the notes say of it.
+PUBLISHED = ("markdown", "audio", "sound", "transcript", "analysis")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Result:
     embedding: Vector
     model: str
     title: str | None
-    markdown_path: str
+    artifacts: Mapping[str, str]
 
 
 def publish(context: StageContext) -> None:
@@ -47,7 +49,7 @@ def publish(context: StageContext) -> None:
         lambda result: _store(context, result),
         end=lambda: lifecycle.succeed_run(context.queue, context.lease),
     )
-    clear_away(context, {context.artifact("markdown")})
+    clear_away(context, set(_published(context).values()))
 
 
 def _gather(context: StageContext) -> Result:
@@ -63,8 +65,14 @@ def _gather(context: StageContext) -> Result:
         embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]),
         model=model,
         title=_title(extraction),
-        markdown_path=context.artifact("markdown"),
+        artifacts=_published(context),
     )
+
+
+def _published(context: StageContext) -> dict[str, str]:
+    """The blobs that readers are served from, by what they are."""
+    made: Mapping[str, str] = context.checkpoint["artifacts"]
+    return {kind: made[kind] for kind in PUBLISHED if kind in made}
 
 
 def mean_direction(vectors: Sequence[Vector]) -> Vector:
@@ -83,6 +91,8 @@ def _new_chunk(chunk: StagedChunk, vector: Vector, model: str) -> NewChunk:
         heading=chunk.heading,
         page_from=chunk.page_from,
         page_to=chunk.page_to,
+        time_from=chunk.time_from,
+        time_to=chunk.time_to,
         embedding=vector,
         embedding_model=model,
     )
@@ -101,7 +111,7 @@ def _store(context: StageContext, result: Result) -> Stored:
     replaced = index.replace(org_id, document_id, result.chunks)
     _replace_fields(org_id, document_id, result.extraction.fields)
     _replace_tables(org_id, document_id, result.extraction)
-    _replace_markdown(org_id, document_id, result.markdown_path)
+    _replace_artifacts(org_id, document_id, result.artifacts)
     _describe(context, result)
     return Stored(details={"added": replaced.added, "kept": replaced.kept, "removed": replaced.removed})
 
@@ -161,9 +171,10 @@ def _replace_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> 
         session().execute(insert(DocumentTable), rows)
 
 
-def _replace_markdown(org_id: UUID, document_id: UUID, path: str) -> None:
+def _replace_artifacts(org_id: UUID, document_id: UUID, paths: Mapping[str, str]) -> None:
     _empty(Artifact, org_id, document_id)
-    session().add(Artifact(org_id=org_id, document_id=document_id, kind="markdown", path=path))
+    for kind, path in paths.items():
+        session().add(Artifact(org_id=org_id, document_id=document_id, kind=kind, path=path))
 
 
 def _empty(table: type[DocumentField] | type[DocumentTable] | type[Artifact], org_id: UUID, document_id: UUID) -> None:

@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
+from webapp.documents.kinds import is_recording
+
 PROCESS_DOCUMENT = "process_document"
+EXTRACT_AUDIO = "extract_audio"
+TRANSCRIBE_START = "transcribe_start"
+TRANSCRIBE_POLL = "transcribe_poll"
+ANALYZE = "analyze"
 
 
 @dataclass(frozen=True)
@@ -25,12 +31,44 @@ CHUNK = Step("chunking", "chunked", 0.05, artifact="chunks")
 EMBED = Step("embedding", "embedded", 0.45)
 PUBLISH = Step("publishing", "complete", 0.05)
 
+READ_SOUND = Step("extracting_audio", "audio_extracted", 0.15, artifact="sound")
+START_TRANSCRIPTION = Step("starting_transcription", "transcription_started", 0.60)
+TRANSCRIBE = Step("transcribing", "transcribed", 0.15, artifact="transcript")
+TAKE_NOTES = Step("analyzing", "analyzed", 0.15, artifact="extraction")
+
 STAGES: dict[str, tuple[Step, ...]] = {
     PROCESS_DOCUMENT: (EXTRACT, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
+    EXTRACT_AUDIO: (READ_SOUND,),
+    TRANSCRIBE_START: (START_TRANSCRIPTION,),
+    TRANSCRIBE_POLL: (TRANSCRIBE,),
+    ANALYZE: (TAKE_NOTES, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
 }
+
+# Stages that follow one another on the way to one result: they fill one bar.
+PIPELINES: tuple[tuple[str, ...], ...] = (
+    (PROCESS_DOCUMENT,),
+    (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE),
+)
+
+
+def first_stage(content_type: str) -> str:
+    """Where a file's way begins. A video is a recording with a picture track."""
+    return EXTRACT_AUDIO if is_recording(content_type) else PROCESS_DOCUMENT
+
+
+def way_of(stage: str) -> tuple[Step, ...]:
+    """All steps of the pipeline that a stage is a part of; its own where it is part of none."""
+    pipeline = next((stages for stages in PIPELINES if stage in stages), (stage,))
+    return tuple(step for each in pipeline for step in STAGES[each])
+
+
+def progress_at(stage: str, step: Step, fraction: float) -> float:
+    """How full the progress bar is when so much of a step is done, from 0 to 1."""
+    steps = way_of(stage)
+    before = sum(earlier.share for earlier in steps[: steps.index(step)])
+    return (before + step.share * min(1.0, max(0.0, fraction))) / sum(each.share for each in steps)
 
 
 def progress_before(stage: str, step: Step) -> float:
     """How full the progress bar is when a step begins, from 0 to 1."""
-    steps = STAGES[stage]
-    return sum(earlier.share for earlier in steps[: steps.index(step)])
+    return progress_at(stage, step, 0.0)

@@ -23,6 +23,8 @@ PROGRESS_EVERY_SECONDS = 1.0
 RETRY_PAUSE_SECONDS = 1.0
 RETRY_AFTER_SECONDS_MAX = 30.0
 MESSAGE_LENGTH_MAX = 300
+# The checkpoint's entry for the step in which a job went to wait for the outside world.
+WAITS_IN = "waits_in"
 
 
 class Drained(Exception):
@@ -72,6 +74,8 @@ class StageContext:
     stopping: Stopping
     retry_pause_seconds: float = RETRY_PAUSE_SECONDS
     extract_timeout_seconds: float = float("inf")
+    job_attempts: int = 5
+    poll_attempts: int = 20
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
     _progress_at: float = field(init=False, default=0.0)
@@ -131,6 +135,12 @@ class StageContext:
         with self.transaction():
             self._save(self._bar(step, fraction))
 
+    def remember(self, name: str, value: Any, fraction: float | None = None) -> None:
+        """Keep something of a step's own in the checkpoint, as part of the caller's `transaction()`."""
+        self.checkpoint[name] = value
+        step = self.current
+        self._save(self.checkpoint["progress"] if fraction is None or step is None else self._bar(step, fraction))
+
     def step(
         self,
         step: Step,
@@ -148,7 +158,8 @@ class StageContext:
         if self._is_done(step):
             self._record(EventKind.STEP_REUSED, step, {"from": "checkpoint"})
             return
-        self._begin(step)
+        if self.checkpoint.pop(WAITS_IN, None) != step.doing:
+            self._begin(step)
         result = self._compute(step, compute)
         with self.transaction():
             stored = store(result)
@@ -176,6 +187,10 @@ class StageContext:
         while True:
             try:
                 return compute()
+            except Snoozed:
+                # Coming back is no new beginning: the next attempt goes on with this step.
+                self.checkpoint[WAITS_IN] = step.doing
+                raise
             except ProviderError as error:
                 self._after_failure(step, error, attempt)
             attempt += 1
@@ -189,11 +204,11 @@ class StageContext:
             if self.remaining_seconds() <= 0 and not error.permanent:
                 raise WindowExceeded from error
             raise error
-        self._record(EventKind.STEP_RETRIED, step, details)
-        if self.stopping.wait(pause):
         if isinstance(error, RateLimited):
             # This try waits for itself; the others must not run into the same answer.
             self.queue.slow(self.lease.stage, pause)
+        self._record(EventKind.STEP_RETRIED, step, details)
+        if self.stopping.wait(pause):
             raise Drained from error
 
     def _pause(self, error: ProviderError) -> float | None:
@@ -218,7 +233,7 @@ class StageContext:
         self._event(kind, step, dict(stored.details))
 
     def _bar(self, step: Step, fraction: float) -> float:
-        return round(progress_before(self.lease.stage, step) + step.share * min(1.0, max(0.0, fraction)), 4)
+        return round(progress_at(self.lease.stage, step, fraction), 4)
 
     def _stamp(self, name: str) -> None:
         self.checkpoint["processing_stage"] = name

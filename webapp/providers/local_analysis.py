@@ -28,12 +28,13 @@ SENTENCES_MAX = 1_500
 DAMPING, ROUNDS = 0.85, 30
 
 _WORD = re.compile(r"[^\W\d_](?:[\w'\u2019-]*\w)?")
-_SMALL = frozenset(" ".join(SMALL_WORDS.values()).split()) | frozenset(
-    "a about after all also am any because been but can could did do does don't get going got had has he her here him "
-    "his how i i'll i'm i've if into it's its just know let let's like me more my no now oh ok okay one our out really "
-    "right said say she so some than that's them then there there's these they thing things think this time to up us "
-    "very want was we we'll we're well were what what's when where who why will would yeah yes your you're gonna".split()
-)
+_SPOKEN = """
+a about after all also am any because been but can could did do does don't get getting going gonna got had has he her
+here him his how i i'll i'm i've if into it's its just know let let's like me more my no now oh ok okay one our out
+really right said say she so some than that's them then there there's these they thing things think this time to up us
+very want was we we'll we're well were what what's when where who why will would yeah yes you're your
+"""
+_SMALL = frozenset((" ".join(SMALL_WORDS.values()) + _SPOKEN).split())
 _QUESTION = re.compile(
     r"(?i)^(?:who|what|when|where|why|how|which|can|could|shall|should|would|will|do|does|did|is|are|has|have)\b"
 )

@@ -7,11 +7,12 @@ said of that transcript, and nothing else.
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import openai
 
 from webapp.providers.errors import ProviderUnavailable
+from webapp.providers.openai_client import connect
 from webapp.providers.openai_errors import openai_error
 from webapp.providers.speech_ports import Analysis, Segment
 from webapp.providers.speech_text import cleaned_analysis
@@ -62,6 +63,11 @@ class OpenAIAnalyst:
         self._client = client
         self._model = model
         self._redact = redactor(client.api_key)
+
+    @classmethod
+    def connect(cls, base_url: str, api_key: str, model: str, *, timeout_seconds: float) -> Self:
+        """Make the client; it connects when it is first used."""
+        return cls(connect(base_url, api_key, timeout_seconds), model)
 
     def options_key(self) -> str:
         """Give the options that can change a result."""

@@ -7,11 +7,12 @@ short pieces, over which the sentences are spread; the diarising one tells speak
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import openai
 
 from webapp.providers.errors import ProviderUnavailable
+from webapp.providers.openai_client import connect
 from webapp.providers.openai_errors import openai_error
 from webapp.providers.speech_files import CutFile
 from webapp.providers.speech_ports import Clip, Heard, Operation, Segment
@@ -46,6 +47,13 @@ class OpenAIRecogniser:
         self._language = language
         self._cut = cut
         self._redact = redactor(client.api_key)
+
+    @classmethod
+    def connect(
+        cls, base_url: str, api_key: str, model: str, cut: CutFile, *, language: str, timeout_seconds: float
+    ) -> Self:
+        """Make the client; it connects when it is first used."""
+        return cls(connect(base_url, api_key, timeout_seconds), model, cut, language=language)
 
     def options_key(self) -> str:
         """Give the options that can change a result."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from webapp.providers.errors import ProviderError
+from webapp.providers.speech_ports import SpeechProviders
 
 PAGE_MARK = "<!-- page {number} -->"
 
@@ -366,6 +367,7 @@ class Providers:
     extractor: Extractor
     embedder: Embedder
     slow_extractor: SlowExtractor | None = None
+    speech: SpeechProviders | None = None
 
     def slow_for(self, content_type: str) -> SlowExtractor | None:
         """Give the slow extractor if it is the one to read this kind of file."""
@@ -374,4 +376,6 @@ class Providers:
 
     def accepts(self, content_type: str) -> bool:
         """Say whether anybody reads this kind of file."""
+        if self.speech is not None and self.speech.reader.accepts(content_type):
+            return True
         return self.slow_for(content_type) is not None or self.extractor.accepts(content_type)

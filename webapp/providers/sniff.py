@@ -38,7 +38,11 @@ _SIGNATURES: tuple[tuple[int, bytes, str, str], ...] = (
     (0, b"OggS", "audio/ogg", "Ogg recording"),
     (0, b"fLaC", "audio/flac", "FLAC recording"),
     (0, b"ID3", "audio/mpeg", "MP3 recording"),
+    (0, b"#!AMR", "audio/amr", "AMR recording"),
+    (8, b"AIFF", "audio/aiff", "AIFF recording"),
+    (8, b"AIFC", "audio/aiff", "AIFF recording"),
     (4, b"ftypM4A", "audio/mp4", "M4A recording"),
+    (4, b"ftypM4B", "audio/mp4", "M4A recording"),
     (4, b"ftypqt", "video/quicktime", "QuickTime video"),
     (4, b"ftyphei", "image/heic", "HEIC image"),
     (4, b"ftyp", "video/mp4", "MP4 video"),
@@ -95,6 +99,19 @@ _EXPECTED = {
     ".htm": "text/html",
     **{name: content_type for name, (_, content_type, _) in _OFFICE_BY_NAME.items()},
     ".zip": ZIP,
+    # Among others so that a playlist, which is text, is not taken for what its name says.
+    **dict.fromkeys((".mp3", ".mp2"), "audio/mpeg"),
+    **dict.fromkeys((".m4a", ".m4b"), "audio/mp4"),
+    **dict.fromkeys((".ogg", ".oga", ".opus"), "audio/ogg"),
+    **dict.fromkeys((".wav", ".wave"), "audio/wav"),
+    **dict.fromkeys((".mkv", ".webm"), "video/x-matroska"),
+    **dict.fromkeys((".mp4", ".m4v", ".3gp"), "video/mp4"),
+    **dict.fromkeys((".aif", ".aiff"), "audio/aiff"),
+    ".flac": "audio/flac",
+    ".amr": "audio/amr",
+    ".aac": "audio/aac",
+    ".mov": "video/quicktime",
+    ".avi": "video/x-msvideo",
 }
 
 
@@ -109,9 +126,7 @@ def sniff(head: bytes, filename: str) -> Sniffed:
     for offset, mark, content_type, label in _SIGNATURES:
         if head.startswith(mark, offset) and not _is_prose(mark, head):
             return Sniffed(content_type, label)
-    if _is_mp3_frame(head):
-        return Sniffed("audio/mpeg", "MP3 recording")
-    return _text(head, filename)
+    return _frames(head) or _text(head, filename)
 
 
 def mismatch(filename: str, content_type: str) -> bool:
@@ -168,9 +183,23 @@ def _is_prose(mark: bytes, head: bytes) -> bool:
     return mark in {b"BM", b"MZ", b"ID3", b"BZh"} and not looks_binary(head[:512])
 
 
+def _frames(head: bytes) -> Sniffed | None:
+    """Sound that begins without a header of its own."""
+    if _is_mp3_frame(head):
+        return Sniffed("audio/mpeg", "MP3 recording")
+    if _is_aac_frame(head):
+        return Sniffed("audio/aac", "AAC recording")
+    return None
+
+
 def _is_mp3_frame(head: bytes) -> bool:
     # 11 set bits, then a version and layer that exist; UTF-16's mark FF FE is ruled out by them.
     return len(head) > 2 and head[0] == 0xFF and head[1] in {0xFB, 0xF3, 0xF2, 0xFA}
+
+
+def _is_aac_frame(head: bytes) -> bool:
+    # 12 set bits, layer 0, and a sampling rate that exists.
+    return len(head) > 6 and head[0] == 0xFF and head[1] in {0xF0, 0xF1, 0xF8, 0xF9} and (head[2] >> 2 & 15) < 13
 
 
 def _ending(filename: str) -> str:

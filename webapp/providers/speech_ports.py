@@ -34,6 +34,12 @@ class Sound:
         count = len(self.levels) // self.channels
         return self.levels[channel * count : (channel + 1) * count]
 
+    def loudest_levels(self) -> bytes:
+        """The loudness of the channel that is louder at each moment."""
+        if self.channels == 1:
+            return self.levels
+        return bytes(map(max, self.channel_levels(0), self.channel_levels(1)))
+
     def to_json(self) -> bytes:
         """Write it as JSON that `from_json` reads back equal."""
         return json.dumps(asdict(self) | {"levels": b64encode(self.levels).decode()}).encode()

@@ -31,6 +31,8 @@ class NewChunk:
     page_to: int | None
     embedding: Any
     embedding_model: str | None
+    time_from: float | None = None
+    time_to: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,16 @@ def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk]) -> Repl
 
 
 def _standing(org_id: UUID, document_id: UUID) -> Any:
-    columns = select(Chunk.id, Chunk.ordinal, Chunk.heading, Chunk.page_from, Chunk.page_to, Chunk.embedding_model)
+    places = (Chunk.heading, Chunk.page_from, Chunk.page_to, Chunk.time_from, Chunk.time_to)
+    columns = select(Chunk.id, Chunk.ordinal, *places, Chunk.embedding_model)
     return columns.where(Chunk.org_id == org_id, Chunk.document_id == document_id)
 
 
+_PLACE = ("heading", "page_from", "page_to", "time_from", "time_to")
+
+
 def _place(chunk: NewChunk | Row[Any]) -> tuple[Any, ...]:
-    return (chunk.ordinal, chunk.heading, chunk.page_from, chunk.page_to)
+    return (chunk.ordinal, chunk.heading, chunk.page_from, chunk.page_to, chunk.time_from, chunk.time_to)
 
 
 def _delete(org_id: UUID, ids: Iterable[UUID]) -> None:
@@ -76,7 +82,7 @@ def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: dict[UUID, Row[Any
     steps = [{"the_id": chunk_id, "place": place} for chunk_id, place in in_free_places(moves)]
     if steps:
         session().connection().execute(change.values(ordinal=bindparam("place")), steps)
-    _update(org_id, ("heading", "page_from", "page_to"), [chunk for chunk in chunks if _is_elsewhere(chunk, standing)])
+    _update(org_id, _PLACE, [chunk for chunk in chunks if _is_elsewhere(chunk, standing)])
 
 
 def _is_elsewhere(chunk: NewChunk, standing: dict[UUID, Row[Any]]) -> bool:

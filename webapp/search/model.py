@@ -32,6 +32,7 @@ class Chunk(Base):
         CheckConstraint("length(text) > 0", name="text"),
         CheckConstraint("(embedding IS NULL) = (embedding_model IS NULL)", name="embedded"),
         CheckConstraint("page_from <= page_to", name="pages"),
+        CheckConstraint("time_from <= time_to", name="times"),
         Index("ix_chunks_org_id_document_id", "org_id", "document_id"),
     )
 
@@ -43,6 +44,9 @@ class Chunk(Base):
     text_sha256: Mapped[str] = mapped_column(Text)
     page_from: Mapped[int | None] = mapped_column(Integer)
     page_to: Mapped[int | None] = mapped_column(Integer)
+    # Of recordings: when it was said, in seconds from the beginning.
+    time_from: Mapped[float | None] = mapped_column(Float)
+    time_to: Mapped[float | None] = mapped_column(Float)
     heading: Mapped[str | None] = mapped_column(Text)
     embedding: Mapped[Any | None] = mapped_column(Embedding)
     embedding_model: Mapped[str | None] = mapped_column(Text)

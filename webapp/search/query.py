@@ -36,6 +36,8 @@ class Hit:
     page_from: int | None
     page_to: int | None
     score: float
+    time_from: float | None = None
+    time_to: float | None = None
 
 
 def search(org_id: UUID, text: str, vector: QueryVector | None, limit: int, folder: Path) -> list[Hit]:
@@ -92,4 +94,6 @@ def _hit(chunk: Chunk, filename: str, title: str | None, score: float, words: Se
         page_from=chunk.page_from,
         page_to=chunk.page_to,
         score=round(score, 6),
+        time_from=chunk.time_from,
+        time_to=chunk.time_to,
     )

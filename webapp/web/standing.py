@@ -11,7 +11,7 @@ from webapp.documents.library import Row
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, RunState
 from webapp.jobs.queue import Job, JobQueue
-from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
+from webapp.pipeline.stages import first_stage, way_of
 from webapp.web.sentences import Sentence, failure
 
 # A run that is young changes quickly; an old one is asked for less and less often.
@@ -103,7 +103,7 @@ class Standing:
     @property
     def steps(self) -> list[StepState]:
         """The whole pipeline with a mark at each step."""
-        steps = STAGES.get(self.job.stage if self.job else PROCESS_DOCUMENT, STAGES[PROCESS_DOCUMENT])
+        steps = way_of(self.job.stage if self.job else first_stage(self.document.content_type))
         done = set(self._checkpoint.get("completed_stages", ()))
         current = next((step.doing for step in steps if step.done not in done), None)
         return [StepState(step.doing, _step_state(step.doing == current, step.done in done)) for step in steps]

@@ -43,7 +43,7 @@ class Outcome(StrEnum):
     SNOOZED = "SNOOZED"
     """In line again after a while, not counted: it waits for the outside world."""
     RELEASED = "RELEASED"
-    """Handed back in a drain, not counted."""
+    """Handed back in a drain, or because its stage was paused; not counted."""
     HELD = "HELD"
     """Its run may not start yet; it waits without being in line."""
     TIMED_OUT = "TIMED_OUT"
@@ -88,7 +88,10 @@ class Attempts:
         return _note(claimed.lease, outcome, error, _step(context))
 
     def _claimed(self, lease: Lease) -> Claimed:
-        left = self.policy.run_window_seconds - runs.seconds_running(lease.run_id)
+        policy = self.policy
+        is_longer = runs.is_of_recording(lease.run_id)
+        window = policy.recording_window_seconds if is_longer else policy.run_window_seconds
+        left = window - runs.seconds_running(lease.run_id)
         return Claimed(lease, monotonic() + left)
 
     def _context(self, claimed: Claimed, stopping: Stopping) -> StageContext:
@@ -100,6 +103,8 @@ class Attempts:
             deadline=claimed.deadline,
             stopping=stopping,
             extract_timeout_seconds=self.services.settings.extract_timeout_seconds,
+            job_attempts=self.policy.job_attempts,
+            poll_attempts=self.policy.poll_attempts,
         )
 
     def _work(self, context: StageContext) -> BaseException | None:
@@ -145,16 +150,16 @@ class Attempts:
                 lifecycle.time_out_own_run(queue, lease)
                 outcome = Outcome.TIMED_OUT
             case Snoozed(seconds=seconds):
-                queue.snooze(lease, seconds)
+                queue.snooze(lease, seconds, context.checkpoint)
                 outcome = Outcome.SNOOZED
+            case ProviderError() if stage_pause.is_about_the_account(error):
+                stage_pause.pause_after(queue, lease, _job_error(context, error))
+                outcome = Outcome.RELEASED
             case ProviderError():
                 outcome = _OUTCOMES[lifecycle.end_after(queue, lease, error, _step(context))]
             case _ if is_database_away(error):
                 queue.snooze(lease, DATABASE_PAUSE_SECONDS)
                 outcome = Outcome.SNOOZED
-            case ProviderError() if stage_pause.is_about_the_account(error):
-                stage_pause.pause_after(queue, lease, _job_error(context, error))
-                outcome = Outcome.RELEASED
             case _:
                 _log.error("job %s failed unexpectedly", lease.job_id, exc_info=error)
                 wrong = JobError(EndCode.UNEXPECTED, str(error), type(error).__name__, _step(context))
@@ -172,15 +177,15 @@ def is_database_away(error: BaseException) -> bool:
     return isinstance(error, OperationalError | InterfaceError | PoolTimeout)
 
 
+def _job_error(context: StageContext, error: ProviderError) -> JobError:
+    return JobError(error.code, error.message, type(error).__name__, _step(context))
+
+
 def _step(context: StageContext) -> str | None:
     return context.current.doing if context.current else None
 
 
 def _note(lease: Lease, outcome: Outcome, error: BaseException | None = None, step: str | None = None) -> Outcome:
-def _job_error(context: StageContext, error: ProviderError) -> JobError:
-    return JobError(error.code, error.message, type(error).__name__, _step(context))
-
-
     """One line for each attempt. An unexpected error has left its traceback above."""
     why = ""
     if isinstance(error, ProviderError):

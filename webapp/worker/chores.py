@@ -31,7 +31,7 @@ def reset_silent(services: Services) -> int:
 
 
 def end_overdue(services: Services, window_seconds: float) -> int:
-    """End the runs whose window is over."""
+    """End the runs whose window is over; for those in a paused stage it stands still."""
     with reading(everywhere=True):
         in_pause = stage_pause.runs_in_pause(services.queue)
         overdue = runs.overdue(window_seconds, services.settings.audio_run_timeout_seconds, passing=in_pause)

@@ -2,8 +2,17 @@
 
 from collections.abc import Mapping
 
+from webapp.pipeline.analyze import analyze
+from webapp.pipeline.audio import extract_audio
 from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.pipeline.stages import ANALYZE, EXTRACT_AUDIO, PROCESS_DOCUMENT, TRANSCRIBE_POLL, TRANSCRIBE_START
+from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
 from webapp.worker.attempt import Handler
 
-HANDLERS: Mapping[str, Handler] = {PROCESS_DOCUMENT: process_document}
+HANDLERS: Mapping[str, Handler] = {
+    PROCESS_DOCUMENT: process_document,
+    EXTRACT_AUDIO: extract_audio,
+    TRANSCRIBE_START: transcribe_start,
+    TRANSCRIBE_POLL: transcribe_poll,
+    ANALYZE: analyze,
+}

@@ -15,6 +15,10 @@ class ExecutionPolicy:
     """Attempts of a job; the web process gives them to new jobs, so both sides agree."""
     run_window_seconds: float
     """From RUN_STARTED; after that the run is TIMED_OUT."""
+    recording_window_seconds: float
+    """The same for recordings, which take longer to hear."""
+    poll_attempts: int
+    """Attempts of a job that only looks whether somebody else is done."""
     ends_orphans_at_start: bool
     """Whether a run found RUNNING at start has lost its process: only where nobody else works."""
     drains_whole_jobs: bool
@@ -27,6 +31,8 @@ class ExecutionPolicy:
             step_attempts=settings.step_attempts,
             job_attempts=settings.job_max_attempts,
             run_window_seconds=settings.run_timeout_seconds,
+            recording_window_seconds=settings.audio_run_timeout_seconds,
+            poll_attempts=settings.transcribe_poll_max_attempts,
             ends_orphans_at_start=settings.is_embedded,
             drains_whole_jobs=settings.is_embedded,
         )

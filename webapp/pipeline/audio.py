@@ -1,0 +1,117 @@
+"""The stage `extract_audio`: a recording of any kind -> plain sound, once for the same bytes."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from webapp.clock import monotonic
+from webapp.pipeline import lifecycle
+from webapp.pipeline.artifacts import digest, read_artifact
+from webapp.pipeline.extract import Source, cache_folder, find_source
+from webapp.pipeline.ledger import record_call
+from webapp.pipeline.stages import READ_SOUND, TRANSCRIBE_START
+from webapp.pipeline.steps import StageContext, Stored
+from webapp.providers.errors import BlobExists, BlobMissing, ProviderUnavailable
+from webapp.providers.ports import BlobStore
+from webapp.providers.speech_ports import Sound, SpeechProviders
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The sound, what is known of it, and what it took."""
+
+    facts_path: str
+    audio_path: str
+    sound: Sound
+    seconds: float
+    reused: bool
+
+
+def extract_audio(context: StageContext) -> None:
+    """The stage: one step, and on to the transcription."""
+    source = find_source(context)
+    context.step(
+        READ_SOUND,
+        lambda: _compute(context, source),
+        lambda result: _store(context, result),
+        end=lambda: lifecycle.hand_on(
+            context.queue,
+            context.lease,
+            TRANSCRIBE_START,
+            max_attempts=context.job_attempts,
+            checkpoint=context.checkpoint,
+        ),
+    )
+
+
+def speech(context: StageContext) -> SpeechProviders:
+    """The providers for recordings, which a recording's job cannot be without."""
+    if context.providers.speech is None:
+        raise ProviderUnavailable("nobody here reads recordings")
+    return context.providers.speech
+
+
+def load_sound(context: StageContext) -> Sound:
+    """Read what the step saved."""
+    return Sound.from_json(read_artifact(context, READ_SOUND.artifact or ""))
+
+
+def _compute(context: StageContext, source: Source) -> Extracted:
+    started = monotonic()
+    key = digest(f"{speech(context).reader.version}\n{source.content_type}".encode())[:16]
+    stem = f"{cache_folder(context.org_id, source.sha256)}sound-{key}"
+    facts_path, audio_path = f"{stem}.json", f"{stem}.ogg"
+    sound = _cached(context.providers.blobs, facts_path, audio_path)
+    reused = sound is not None
+    if sound is None:
+        sound = _read(context, source, audio_path)
+        # Last: where the facts are, the sound is.
+        context.providers.blobs.put_bytes(facts_path, sound.to_json())
+    return Extracted(facts_path, audio_path, sound, monotonic() - started, reused)
+
+
+def _cached(blobs: BlobStore, facts_path: str, audio_path: str) -> Sound | None:
+    try:
+        sound = Sound.from_json(blobs.read_bytes(facts_path))
+    except (BlobMissing, ValueError):
+        return None
+    return sound if blobs.exists(audio_path) else None
+
+
+def _read(context: StageContext, source: Source, audio_path: str) -> Sound:
+    blobs = context.providers.blobs
+    with blobs.local_copy(source.blob_path) as file, _growing(blobs.incoming()) as target:
+        sound = speech(context).reader.read(
+            file,
+            source.content_type,
+            target,
+            timeout_seconds=context.remaining_seconds(),
+            progress=context.progress,
+        )
+        # It exists where an attempt died before it wrote the facts: the same bytes make the same sound.
+        with suppress(BlobExists):
+            blobs.put_file(audio_path, target)
+    return sound
+
+
+@contextmanager
+def _growing(folder: Path) -> Iterator[Path]:
+    """An empty file to write to, gone afterwards unless it was taken in."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="sound-", delete=False) as file:
+        path = Path(file.name)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _store(context: StageContext, result: Extracted) -> Stored:
+    units = round(result.sound.duration_seconds)
+    record_call(context, "local", "extract_audio", units=units, seconds=result.seconds, reused=result.reused)
+    return Stored(
+        artifacts={"sound": result.facts_path, "audio": result.audio_path},
+        details={"seconds": units, "channels": result.sound.channels},
+        reused=result.reused,
+    )

@@ -1,0 +1,79 @@
+"""Typed look-ups in an environment, with one way to complain. Which variables there are, `config` knows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+Value = TypeVar("Value")
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the message names it and says what would be right."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Typed look-ups in an environment, with one way to complain."""
+
+    environ: Mapping[str, str]
+
+    def text(self, name: str, default: str = "") -> str:
+        return self.environ.get(name, "").strip() or default
+
+    def optional(self, name: str) -> str | None:
+        return self.text(name) or None
+
+    def names(self, name: str) -> tuple[str, ...]:
+        return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
+
+    def pairs(self, name: str, example: str) -> tuple[tuple[str, str], ...]:
+        """`a=b,c=d` as pairs; an entry that lacks a half is refused."""
+        found = []
+        for entry in self.names(name):
+            key, _, value = (part.strip() for part in entry.partition("="))
+            if not key or not value:
+                raise SettingsError(f"{name}: {entry!r} is no pair. Example: {name}={example}.")
+            found.append((key, value))
+        return tuple(found)
+
+    def address(self, name: str) -> str | None:
+        """A web address that holds no secret, since addresses are shown; without its last slash."""
+        raw = self.text(name)
+        if not raw:
+            return None
+        parts = urlsplit(raw)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise SettingsError(f"{name} is no web address. Example: {name}=https://name.example.com.")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise SettingsError(f"{name} must hold neither a password nor a query: keys have settings of their own.")
+        return raw.rstrip("/")
+
+    def whole(self, name: str, default: int, least: int = 1, most: int | None = None) -> int:
+        return self._number(name, default, least, int, "a whole number", most)
+
+    def seconds(self, name: str, default: float, least: float = 0.01) -> float:
+        return self._number(name, default, least, float, "a number of seconds", None)
+
+    def days(self, name: str, default: float) -> float:
+        """A number of days; 0 stands for "for ever"."""
+        return self._number(name, default, 0.0, float, "a number of days", 36_500.0)
+
+    def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
+        value = self.text(name, default)
+        if value not in choices:
+            raise SettingsError(f"{name}={value!r} is not known. Use one of: {', '.join(choices)}.")
+        return value
+
+    def _number(
+        self, name: str, default: Value, least: Value, kind: Callable[[str], Value], what: str, most: Value | None
+    ) -> Value:
+        raw = self.text(name)
+        try:
+            value = kind(raw) if raw else default
+        except ValueError as error:
+            raise SettingsError(f"{name}={raw!r} is not {what}. Example: {name}={default}.") from error
+        if not least <= value or (most is not None and not value <= most):  # type: ignore[operator] # both are numbers
+            limit = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise SettingsError(f"{name}={raw} is out of range: it must be {limit}.")
+        return value
