@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(180)]
 
 SERVE = ("gunicorn", "wsgi:app")
 # Long enough to be caught in the middle of its embedding.
-LONG = prose(600)
+LONG = prose(300)
 
 
 @pytest.fixture

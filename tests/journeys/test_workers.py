@@ -21,7 +21,7 @@ from webapp.clock import monotonic
 pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(300)]
 
 DOCUMENTS, TOGETHER = 200, 20
-LONG = prose(600)
+LONG = prose(300)
 WORK = (sys.executable, "worker.py")
 
 

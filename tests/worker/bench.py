@@ -27,9 +27,9 @@ from webapp.worker.pool import Pool, PoolSize
 PATIENCE_SECONDS = 20.0
 
 
-def wait_for(condition: Callable[[], bool], what: str = "") -> None:
+def wait_for(condition: Callable[[], bool], what: str = "", seconds: float = PATIENCE_SECONDS) -> None:
     """Until the condition holds; a deadline is a failure."""
-    deadline, pause = monotonic() + PATIENCE_SECONDS, threading.Event()
+    deadline, pause = monotonic() + seconds, threading.Event()
     while not condition():
         assert monotonic() < deadline, f"waited in vain {what}"
         pause.wait(0.01)
