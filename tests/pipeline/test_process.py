@@ -333,6 +333,25 @@ def test_a_step_whose_blob_is_gone_is_done_again(workplace: Workplace, lost: str
     assert workplace.document(document_id).status == "READY"
 
 
+def test_an_artifact_that_vanishes_is_no_end(workplace: Workplace) -> None:
+    document_id = workplace.upload(prose(20), "story.md").document.id
+    lease = workplace.claim()
+
+    class Sweeping(Fallible):
+        def embed(self, texts: Any) -> list[list[float]]:
+            workplace.providers.blobs.delete(workplace.checkpoint(lease)["artifacts"]["extraction"])
+            return super().embed(texts)
+
+    workplace.with_embedder(Sweeping())
+    with pytest.raises(ProviderError) as failure:
+        workplace.process(lease)
+    assert not failure.value.permanent
+
+    workplace.with_embedder(Fallible())
+    workplace.process(workplace.take_back(lease))
+    assert workplace.document(document_id).status == "READY"
+
+
 def test_an_unreadable_cache_is_replaced(workplace: Workplace) -> None:
     document = workplace.processed(b"some words")
     (cached,) = [path for path in workplace.blobs() if "/extractions/" in path]

@@ -1,7 +1,9 @@
 """The file's bytes -> text, fields and tables; asked for once, whatever happens afterwards."""
 
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from uuid import UUID
 
 from sqlalchemy import select
@@ -11,11 +13,13 @@ from webapp.clock import monotonic
 from webapp.documents.model import Document
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.artifacts import artifact_path, digest, read_artifact
+from webapp.pipeline.extract_slowly import OPERATION, SlowReading
 from webapp.pipeline.ledger import record_call
+from webapp.pipeline.page_words import PageWords
 from webapp.pipeline.stages import EXTRACT, SAVE_MARKDOWN
 from webapp.pipeline.steps import StageContext, Stored
 from webapp.providers.errors import BlobMissing
-from webapp.providers.ports import Extraction, Extractor
+from webapp.providers.ports import AnyExtractor, Extraction, SlowExtractor
 
 _NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -33,6 +37,7 @@ class Source:
 class Extracted:
     """A result, where it lies, and what it took."""
 
+    provider: str
     path: str
     pages: int
     partial: bool
@@ -89,7 +94,8 @@ def words_path(extraction_path: str) -> str:
 
 def _compute(context: StageContext, source: Source) -> Extracted:
     slow = context.providers.slow_for(source.content_type)
-    path = cache_path(context.org_id, source, slow or context.providers.extractor)
+    extractor: AnyExtractor = slow or context.providers.extractor
+    path = cache_path(context.org_id, source, extractor)
     started = monotonic()
     extraction = _cached(context, path)
     reused, is_billed = extraction is not None, False
@@ -99,7 +105,8 @@ def _compute(context: StageContext, source: Source) -> Extracted:
     elif extraction is None:
         extraction = _kept(context, path, _read(context, source))
     seconds = monotonic() - started
-    return Extracted(path, extraction.page_count or 1, extraction.partial, seconds, reused, is_billed)
+    pages = extraction.page_count or 1
+    return Extracted(extractor.name, path, pages, extraction.partial, seconds, reused, is_billed)
 
 
 def _cached(context: StageContext, path: str) -> Extraction | None:
@@ -129,9 +136,7 @@ def _kept(context: StageContext, path: str, extraction: Extraction) -> Extractio
     return extraction
 
 
-def _read_slowly(
-    context: StageContext, source: Source, extractor: SlowExtractor, path: str
-) -> tuple[Extraction, bool]:
+def _read_slowly(context: StageContext, source: Source, extractor: SlowExtractor, path: str) -> tuple[Extraction, bool]:
     """Read a file elsewhere: Snoozed until all is there. Says whether all answers were there before this job."""
     blobs, words = context.providers.blobs, PageWords()
     question = digest(extractor.answers_key(source.content_type).encode())[:16]
@@ -147,9 +152,8 @@ def _read_slowly(
 
 def _store(context: StageContext, result: Extracted) -> Stored:
     if not result.is_billed:
-        name = _reader(context, result).name
         units, seconds = result.pages, result.seconds
-        record_call(context, name, "extract", units=units, seconds=seconds, reused=result.reused)
+        record_call(context, result.provider, OPERATION, units=units, seconds=seconds, reused=result.reused)
     details = {"pages": result.pages} | ({"partial": True} if result.partial else {})
     return Stored(artifacts={"extraction": result.path}, details=details, reused=result.reused)
 
