@@ -18,7 +18,7 @@ from webapp.providers.errors import BlobMissing
 from webapp.search import passages
 from webapp.search.model import Chunk
 from webapp.web import blobs, fragments, markdown
-from webapp.web.access import get_document, org_id, services
+from webapp.web.access import get_document, org_id, principal, services
 from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
 from webapp.web.standing import Standing, document_json, run_json, run_seconds, standings
@@ -189,9 +189,27 @@ def reprocess(document_id: UUID) -> Response:
         )
     except runs.DocumentMissing as error:
         raise Problem(404) from error
+    return _answer_changed(document_id, 202)
+
+
+@pages.post("/runs/<uuid:run_id>/cancel")
+def cancel_run(document_id: UUID, run_id: UUID) -> Response:
+    """End a run that waits or is at work. What readers saw before stays."""
+    who = principal()
+    with reading(who.org_id):
+        is_known = runs.is_of(run_id, who.org_id, document_id)
+    if not is_known:
+        raise Problem(404)
+    if not lifecycle.cancel_run(services().queue, who.org_id, document_id, run_id, who.name):
+        raise Problem(409, "ended", detail="This run has ended already.")
+    return _answer_changed(document_id, 200)
+
+
+def _answer_changed(document_id: UUID, status: int) -> Response:
+    """How the document stands now, in the form that was asked for."""
     standing = _standing(document_id)
     if fragments.is_for_program():
-        return make_response(jsonify(standing.as_json()), 202)
+        return make_response(jsonify(standing.as_json()), status)
     if not fragments.wants_fragment():
         return make_response(redirect(url_for(".show", document_id=document_id), 303))
     if request.form.get("from") == "library":

@@ -1,4 +1,4 @@
-"""For the role ops: how the installation does, which jobs failed and why, and trying them again.
+"""For the role ops: how the installation does, which jobs failed and why, trying them again, and ending them.
 
 Everything is about the asking person's own org, except for the worker processes, which work for all.
 """
@@ -15,14 +15,17 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 from webapp.db import reading, transaction
 from webapp.documents import events
 from webapp.documents.states import EventKind
+from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.queue import Job
-from webapp.jobs.states import JobStatus
+from webapp.jobs.states import JobStatus, Priority
 from webapp.pipeline import lifecycle
 from webapp.pipeline.lifecycle import Refusal
+from webapp.pipeline.stages import STAGES
 from webapp.web import figures, fragments, sentences
 from webapp.web.access import get_job, ops_only, org_id, principal, services
 from webapp.web.errors import Problem
 from webapp.web.sentences import Sentence
+from webapp.web.stage_pages import is_drained, stage_rows
 
 pages = Blueprint("ops", __name__, url_prefix="/ops")
 
@@ -30,6 +33,7 @@ PAGE_SIZE = 50
 RETRIED_AT_ONCE_MAX = 500
 _BEATS_MISSED = 4
 _REFUSED = {
+    Refusal.ENDED: "This job has ended already.",
     Refusal.NOT_FAILED: "This job has not failed, so there is nothing to retry.",
     Refusal.NOT_NEWEST: "The document was processed again since this job failed.",
 }
@@ -76,26 +80,40 @@ class RetryCounts:
     more: bool
 
 
+@dataclass(frozen=True)
+class CancelCounts:
+    """What became of a request to end many jobs."""
+
+    cancelled: int
+    refused: int
+    unknown: int
+
+
 @pages.get("")
 @ops_only
 def overview() -> Response:
     """The health of the installation."""
     found = _overview(org_id())
-    return fragments.answer(page="ops/page.html", fragment="ops/page.html", data=lambda: _for_programs(found), **found)
+    return fragments.answer(
+        page="ops/page.html", fragment="ops/_refresh.html", data=lambda: _for_programs(found), **found
+    )
 
 
 @pages.get("/jobs")
 @ops_only
 def jobs() -> Response:
-    """Jobs by status, the failed ones first to be looked at; pages go on from the last id."""
+    """Jobs by status and stage, the failed ones first to be looked at; pages go on from the last id."""
     org, status, before = org_id(), _status(request.args.get("status")), _cursor(request.args.get("cursor"))
+    stage = request.args.get("stage") or None
     with reading(org):
-        found = services().queue.find(org, status, before=before, limit=PAGE_SIZE + 1)
+        found = services().queue.find(org, status, stage=stage, before=before, limit=PAGE_SIZE + 1)
         rows = _rows(org, found[:PAGE_SIZE])
         counts = _counts(org)
     shown = {
         "jobs": rows,
         "status": status.value.lower(),
+        "stage": stage,
+        "stages": list(dict.fromkeys((*STAGES, *([stage] if stage else [])))),
         "counts": counts,
         "next_cursor": str(found[PAGE_SIZE - 1].id) if len(found) > PAGE_SIZE else None,
     }
@@ -120,12 +138,41 @@ def retry_job(job_id: UUID) -> Response:
 def retry_jobs() -> Response:
     """Retry the jobs that are named, or all that failed: so many at once, each by itself."""
     wanted = _wanted_ids()
+    if wanted is None and _is_selection():
+        return _nothing_selected()
     ids = _failed_ids() if wanted is None else wanted
     done = _retry_all(ids[:RETRIED_AT_ONCE_MAX], more=len(ids) > RETRIED_AT_ONCE_MAX)
     if fragments.is_for_program():
         return jsonify(asdict(done))
     flash(render_template("ops/_retried.txt", done=done).strip(), "success" if done.retried else "info")
-    return make_response(redirect(url_for("ops.jobs"), 303))
+    return _back_to_jobs()
+
+
+@pages.post("/jobs/<uuid:job_id>/cancel")
+@ops_only
+def cancel_job(job_id: UUID) -> Response:
+    """End the run that a job belongs to."""
+    get_job(job_id)
+    refusal = lifecycle.cancel_job(services().queue, org_id(), job_id, principal().name)
+    if refusal is Refusal.UNKNOWN:
+        raise Problem(404)
+    if refusal is not None:
+        raise Problem(409, refusal.value, detail=_REFUSED[refusal])
+    return _answer_cancelled(job_id)
+
+
+@pages.post("/jobs/cancel")
+@ops_only
+def cancel_jobs() -> Response:
+    """End the runs of the jobs that are named. None named is none ended: there is no way back."""
+    wanted = _wanted_ids()
+    if wanted is None and not fragments.is_for_program():
+        return _nothing_selected()
+    done = _cancel_all((wanted or [])[:RETRIED_AT_ONCE_MAX])
+    if fragments.is_for_program():
+        return jsonify(asdict(done))
+    flash(render_template("ops/_cancelled.txt", done=done).strip(), "success" if done.cancelled else "info")
+    return _back_to_jobs()
 
 
 def _overview(org: UUID) -> dict[str, Any]:
@@ -138,8 +185,12 @@ def _overview(org: UUID) -> dict[str, Any]:
             "calls": figures.calls(org),
             "database": session.get_bind().dialect.name,
         }
+    controls = services().queue.controls()
     return {
         **found,
+        "stages": stage_rows(org),
+        "is_drained": is_drained(controls),
+        "drained": controls.get(EVERY_STAGE),
         "mode": settings.execution.value,
         "providers": _providers(),
         "disk_free_bytes": shutil.disk_usage(settings.data_dir).free if settings.data_dir.exists() else None,
@@ -149,6 +200,7 @@ def _overview(org: UUID) -> dict[str, Any]:
 def _for_programs(shown: dict[str, Any]) -> dict[str, Any]:
     """Programs read the states as they are stored; pages look their words up by the lower-case ones."""
     plain = {**shown, "counts": {status.upper(): number for status, number in shown["counts"].items()}}
+    plain.pop("drained", None)
     if "jobs" in shown:
         plain["jobs"] = [{**asdict(job), "status": job.status.upper()} for job in shown["jobs"]]
         plain["status"] = shown["status"].upper()
@@ -220,11 +272,11 @@ def _error_row(entry: Mapping[str, Any]) -> ErrorRow:
     )
 
 
-def _retry(job_id: UUID) -> UUID | Refusal:
+def _retry(job_id: UUID, priority: int | None = None) -> UUID | Refusal:
     """Retry one job, and write into the new run's timeline who asked for it."""
-    who, settings = principal(), services().settings
+    who, settings, queue = principal(), services().settings, services().queue
     with transaction(who.org_id):
-        outcome = lifecycle.retry_job(services().queue, who.org_id, job_id, settings.job_max_attempts)
+        outcome = lifecycle.retry_job(queue, who.org_id, job_id, settings.job_max_attempts, priority=priority)
         job = None if isinstance(outcome, Refusal) else services().queue.get(job_id)
         if job is not None and not isinstance(outcome, Refusal):
             details = {"by": who.name}
@@ -235,10 +287,34 @@ def _retry(job_id: UUID) -> UUID | Refusal:
 
 
 def _retry_all(ids: list[UUID], *, more: bool) -> RetryCounts:
-    outcomes = [_retry(job_id) for job_id in ids]
+    # Many at once must not stand before a person who waits for one.
+    priority = Priority.BULK if len(ids) > 1 else None
+    outcomes = [_retry(job_id, priority) for job_id in ids]
     refused = sum(outcome in {Refusal.NOT_FAILED, Refusal.NOT_NEWEST} for outcome in outcomes)
     unknown = outcomes.count(Refusal.UNKNOWN)
     return RetryCounts(len(outcomes) - refused - unknown, refused, unknown, more)
+
+
+def _cancel_all(ids: list[UUID]) -> CancelCounts:
+    queue, org, name = services().queue, org_id(), principal().name
+    outcomes = [lifecycle.cancel_job(queue, org, job_id, name) for job_id in ids]
+    return CancelCounts(outcomes.count(None), outcomes.count(Refusal.ENDED), outcomes.count(Refusal.UNKNOWN))
+
+
+def _is_selection() -> bool:
+    """A form with boxes to tick says so: there, none ticked is a slip and does not mean all."""
+    return "selected" in request.form
+
+
+def _nothing_selected() -> Response:
+    flash(render_template("ops/_none_selected.txt").strip(), "info")
+    return _back_to_jobs()
+
+
+def _back_to_jobs() -> Response:
+    """To the list that the form stood in."""
+    shown = {"status": request.form.get("status"), "stage": request.form.get("stage")}
+    return make_response(redirect(url_for("ops.jobs", **fragments.without(shown)), 303))
 
 
 def _wanted_ids() -> list[UUID] | None:
@@ -256,7 +332,7 @@ def _wanted_ids() -> list[UUID] | None:
 def _failed_ids() -> list[UUID]:
     """The failed jobs that a retry would not refuse, the newest first; one more than are retried at once."""
     with reading(org_id()):
-        return figures.retryable(org_id(), RETRIED_AT_ONCE_MAX + 1)
+        return figures.retryable(org_id(), RETRIED_AT_ONCE_MAX + 1, request.form.get("stage") or None)
 
 
 def _answer_retried(job_id: UUID, run_id: UUID) -> Response:
@@ -270,3 +346,14 @@ def _answer_retried(job_id: UUID, run_id: UUID) -> Response:
     if fragments.wants_fragment():
         return make_response(render_template("ops/_retried.html", job=row, run_id=run_id))
     return make_response(redirect(url_for("ops.jobs"), 303))
+
+
+def _answer_cancelled(job_id: UUID) -> Response:
+    job = get_job(job_id)
+    with reading(job.org_id):
+        [row] = _rows(job.org_id, [job])
+    if fragments.is_for_program():
+        return jsonify({"job": {"id": job.id, "document_id": job.document_id, "status": job.status}})
+    if fragments.wants_fragment():
+        return make_response(render_template("ops/_job.html", job=row))
+    return _back_to_jobs()

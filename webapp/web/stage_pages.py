@@ -1,0 +1,172 @@
+"""For the role ops: how the stages stand, and the levers that hold them.
+
+A lever is about the whole installation, since a provider's quota and a maintenance know no orgs; the
+figures are the asking person's own org's. Whoever pulls one stands in the log.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
+
+from webapp.db import reading
+from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
+from webapp.pipeline.stage_pause import resume_stage
+from webapp.pipeline.stages import STAGES
+from webapp.web import figures, fragments, sentences
+from webapp.web.access import ops_only, principal, services
+from webapp.web.errors import Problem
+from webapp.web.sentences import Sentence
+
+pages = Blueprint("stages", __name__, url_prefix="/ops")
+_audit = logging.getLogger("webapp.audit")
+
+LIMIT_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """A stage as ops sees it. `at_work` is the installation's, all other numbers are the org's."""
+
+    stage: str
+    state: str
+    reason: str | None
+    failure: Sentence | None
+    changed_by: str | None
+    changed_at: datetime | None
+    limit: int | None
+    is_default_limit: bool
+    allowance: int | None
+    rests_seconds: float
+    at_work: int
+    due: int
+    later: int
+    processing: int
+    failed: int
+    oldest_due_seconds: float | None
+
+
+@pages.post("/pause")
+@ops_only
+def pause_all() -> Response:
+    """Stop taking new work: whatever is at work comes to its end."""
+    services().queue.pause(EVERY_STAGE, by=principal().name)
+    return _changed("drained", EVERY_STAGE)
+
+
+@pages.post("/resume")
+@ops_only
+def resume_all() -> Response:
+    """Take work again. A stage that was paused by itself stays so."""
+    resume_stage(services().queue, EVERY_STAGE, principal().name)
+    return _changed("undrained", EVERY_STAGE)
+
+
+@pages.post("/stages/<stage>/pause")
+@ops_only
+def pause(stage: str) -> Response:
+    """Take no more jobs of this stage."""
+    services().queue.pause(_known(stage), by=principal().name)
+    return _changed("paused", stage)
+
+
+@pages.post("/stages/<stage>/resume")
+@ops_only
+def resume(stage: str) -> Response:
+    """Take its jobs again, at once and as many as the limit allows."""
+    resume_stage(services().queue, _known(stage), principal().name)
+    return _changed("resumed", stage)
+
+
+@pages.post("/stages/<stage>/limit")
+@ops_only
+def limit(stage: str) -> Response:
+    """How many of its jobs may be at work at once; nothing: as the settings say."""
+    services().queue.limit(_known(stage), _limit(), principal().name)
+    return _changed("limited", stage)
+
+
+def is_drained(controls: Mapping[str, StageControl]) -> bool:
+    """Whether ops stopped everything."""
+    return EVERY_STAGE in controls and controls[EVERY_STAGE].is_paused
+
+
+def stage_rows(org: UUID) -> list[StageRow]:
+    """Every stage there is, and every one that somebody said something about, in the order of the pipelines."""
+    queue = services().queue
+    with reading(everywhere=True):
+        controls, at_work = queue.controls(), figures.at_work()
+    with reading(org):
+        counts = queue.stage_counts(org)
+    names = dict.fromkeys((*STAGES, *sorted({*controls, *counts} - {*STAGES, EVERY_STAGE})))
+    return [
+        _row(controls.get(name, StageControl(name)), counts.get(name, StageCounts()), at_work.get(name, 0))
+        for name in names
+    ]
+
+
+def _row(control: StageControl, counts: StageCounts, at_work: int) -> StageRow:
+    return StageRow(
+        stage=control.stage,
+        state=_state(control),
+        reason=control.reason if control.is_paused else None,
+        failure=sentences.failure(control.reason) if control.is_paused and control.reason else None,
+        changed_by=control.changed_by,
+        changed_at=control.updated_at,
+        limit=control.limit,
+        is_default_limit=control.is_default_limit,
+        allowance=control.allowance(),
+        rests_seconds=control.rests_seconds,
+        at_work=at_work,
+        due=counts.due,
+        later=counts.later,
+        processing=counts.processing,
+        failed=counts.failed,
+        oldest_due_seconds=counts.oldest_due_seconds,
+    )
+
+
+def _state(control: StageControl) -> str:
+    if control.is_paused:
+        return "paused"
+    if control.slow_limit is None:
+        return "open"
+    return "resting" if control.rests_seconds else "recovering"
+
+
+def _known(stage: str) -> str:
+    if stage in STAGES or (stage != EVERY_STAGE and stage in services().queue.controls()):
+        return stage
+    raise Problem(404, detail="There is no such stage.")
+
+
+def _limit() -> int | None:
+    body: Any = request.get_json(silent=True) if request.is_json else request.form
+    value = body.get("limit") if body is not None and hasattr(body, "get") else None
+    text = "" if value is None else str(value).strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LIMIT_MAX):
+        raise Problem(422, detail=f"A limit is a whole number from 1 to {LIMIT_MAX}, or nothing.")
+    return int(text)
+
+
+def _changed(what: str, stage: str) -> Response:
+    """Say it to the log, then to whoever asked."""
+    who, control = principal(), services().queue.controls().get(stage, StageControl(stage))
+    _audit.warning("%s of org %s: %s %s (limit %s)", who.name, who.org_id, what, stage, control.limit or "none")
+    if fragments.is_for_program():
+        return jsonify(
+            {
+                "stage": stage,
+                "is_paused": control.is_paused,
+                "limit": control.limit,
+                "rests_seconds": round(control.rests_seconds, 1),
+            }
+        )
+    flash(render_template("ops/_changed.txt", what=what, stage=stage, control=control).strip(), "success")
+    return make_response(redirect(url_for("ops.overview"), 303))
