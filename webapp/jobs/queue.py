@@ -167,9 +167,15 @@ class JobQueue(Protocol):
         """One job, if this transaction may see it."""
 
     def find(
-        self, org_id: UUID, status: JobStatus | None = None, *, before: UUID | None = None, limit: int = 50
+        self,
+        org_id: UUID,
+        status: JobStatus | None = None,
+        *,
+        stage: str | None = None,
+        before: UUID | None = None,
+        limit: int = 50,
     ) -> list[Job]:
-        """An org's jobs, newest first; `before` is the last id of the page before."""
+        """An org's jobs (in a state, of a stage), newest first; `before` is the last id of the page before."""
 
     def of_run(self, run_id: UUID) -> list[Job]:
         """The jobs of a run, oldest first."""

@@ -140,9 +140,15 @@ class SqlJobQueue:
         return None if row is None else _job(row)
 
     def find(
-        self, org_id: UUID, status: JobStatus | None = None, *, before: UUID | None = None, limit: int = 50
+        self,
+        org_id: UUID,
+        status: JobStatus | None = None,
+        *,
+        stage: str | None = None,
+        before: UUID | None = None,
+        limit: int = 50,
     ) -> list[Job]:
-        values = {"org": org_id, "before": before or _NEWEST, "limit": limit}
+        values = {"org": org_id, "stage": stage, "before": before or _NEWEST, "limit": limit}
         with _scoped(reading) as (connection, _):
             return [_job(row) for row in connection.execute(statements.PAGES[status], values)]
 

@@ -248,14 +248,18 @@ OF_RUNS = (
 )
 
 
+_stage: BindParameter[str | None] = bindparam("stage", type_=Text())
+_of_stage = or_(_stage.is_(None), jobs.c.stage == _stage)
+
+
 def _page(*statuses: JobStatus) -> Select[Any]:
-    """A page of an org's jobs in these states, newest first.
+    """A page of an org's jobs in these states (and of one stage), newest first.
 
     Each state's newest come from the index; together they make the page, without sorting all there are.
     """
     newest = (
         select(jobs.c.id)
-        .where(jobs.c.org_id == _org, jobs.c.status == status, jobs.c.id < _before)
+        .where(jobs.c.org_id == _org, jobs.c.status == status, jobs.c.id < _before, _of_stage)
         .order_by(jobs.c.id.desc())
         .limit(_limit)
         .subquery()

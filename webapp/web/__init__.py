@@ -17,6 +17,7 @@ from webapp.web import (
     library_pages,
     ops_pages,
     search_pages,
+    stage_pages,
     upload_pages,
 )
 from webapp.web.access import init_access
@@ -29,7 +30,7 @@ from webapp.web.metrics import init_metrics
 from webapp.web.security import init_security
 from webapp.web.uploads import init_uploads
 
-_PAGES = (account_pages, document_pages, health, library_pages, ops_pages, search_pages, upload_pages)
+_PAGES = (account_pages, document_pages, health, library_pages, ops_pages, search_pages, stage_pages, upload_pages)
 
 
 def register_pages(app: Flask, settings: Settings) -> None:

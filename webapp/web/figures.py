@@ -50,6 +50,12 @@ def oldest_due_seconds(org_id: UUID) -> float | None:
     return (present - since).total_seconds() if since else None
 
 
+def at_work() -> dict[str, int]:
+    """How many jobs of each stage are at work, of everybody who may be seen."""
+    counted = select(Job.stage, func.count()).where(Job.status == JobStatus.PROCESSING).group_by(Job.stage)
+    return {row[0]: row[1] for row in session().execute(counted)}
+
+
 def workers(silent_seconds: float) -> list[WorkerFigure]:
     """The processes that work, the latest first; those that were silent for a day are left out."""
     alive = Worker.last_seen > after(-silent_seconds)
@@ -83,8 +89,8 @@ def filenames(org_id: UUID, document_ids: set[UUID]) -> dict[UUID, str]:
     return {row.id: row.filename for row in rows}
 
 
-def retryable(org_id: UUID, limit: int) -> list[UUID]:
-    """The failed jobs whose run is still their document's newest, the newest first."""
+def retryable(org_id: UUID, limit: int, stage: str | None = None) -> list[UUID]:
+    """The failed jobs (of a stage) whose run is still their document's newest, the newest first."""
     run, newer = aliased(ProcessingRun), aliased(ProcessingRun)
     is_newer = tuple_(newer.created_at, newer.id) > tuple_(run.created_at, run.id)
     failed = (
@@ -94,4 +100,6 @@ def retryable(org_id: UUID, limit: int) -> list[UUID]:
         .where(~exists().where(newer.document_id == run.document_id, is_newer))
         .order_by(Job.created_at.desc(), Job.id.desc())
     )
+    if stage is not None:
+        failed = failed.where(Job.stage == stage)
     return list(session().scalars(failed.limit(limit)))
