@@ -5,14 +5,14 @@ import threading
 import pytest
 from sqlalchemy import select
 from sqlalchemy.engine import Engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, wait_for
 from webapp.db import db, reading
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import Lease
 from webapp.jobs.states import JobStatus
-from webapp.worker.heartbeat import Heartbeat
+from webapp.worker.heartbeat import Heartbeat, Seat
 
 
 def _heartbeat(bench: Bench, **more: float) -> Heartbeat:
@@ -92,14 +92,37 @@ def test_while_beats_fail_it_is_not_well_and_then_it_is_again(bench: Bench) -> N
     heartbeat.stop()
 
 
-def test_silence_ends_the_process_long_before_others_take_its_jobs(bench: Bench) -> None:
+def test_jobs_are_let_go_long_before_others_take_them_and_the_process_outlives_it(bench: Bench) -> None:
     heartbeat = _heartbeat(bench, zombie_after_seconds=1.0)
-    heartbeat.hold(_leases(bench, 1)[0])
+    seat = heartbeat.hold(_leases(bench, 1)[0])
     absence = _Absence(bench)
     heartbeat.start()
     absence.is_on = True
-    wait_for(lambda: _is_broken(bench, heartbeat))
+    wait_for(lambda: _is_asked(heartbeat, seat))
     absence.is_on = False
+    wait_for(lambda: heartbeat.is_well)
+    heartbeat.check()
+    assert bench.broken == []
+    heartbeat.stop()
+
+
+def _is_asked(heartbeat: Heartbeat, seat: Seat) -> bool:
+    heartbeat.check()
+    return seat.stopping.is_set()
+
+
+def test_beats_that_cannot_be_written_at_all_end_the_process(bench: Bench) -> None:
+    """A trigger refuses them, say: no waiting helps, and what is not vouched for is taken by others."""
+    heartbeat = _heartbeat(bench, zombie_after_seconds=1.0)
+    heartbeat.hold(_leases(bench, 1)[0])
+
+    def refuse(*arguments: object) -> None:
+        if threading.current_thread().name == "heartbeat":
+            raise ProgrammingError("UPDATE", {}, Exception("as the trigger says"))
+
+    bench.listen(Engine, "begin", refuse)
+    heartbeat.start()
+    wait_for(lambda: _is_broken(bench, heartbeat))
     assert "no heartbeat has been heard" in bench.broken[0]
     heartbeat.stop()
 

@@ -16,10 +16,11 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError
 
 from webapp import db
 from webapp.clock import new_id
+from webapp.database_errors import DATABASE_ERRORS
 from webapp.documents import runs
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import RunTrigger
@@ -199,7 +200,7 @@ def _store(services: Services, document: Document, incoming: IncomingFile, prior
         # answer, the blob stays, since a blob without rows is only litter that is swept later.
         try:
             existing = _find(org_id, sha256)
-        except SQLAlchemyError:
+        except DATABASE_ERRORS:
             raise error from None
         if existing is not None and existing.document.id == document_id:
             return Ingested(existing.document, existing.run)

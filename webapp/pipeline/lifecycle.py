@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from webapp.database_errors import Trouble
 from webapp.db import session, transaction
 from webapp.documents import events, library, runs
 from webapp.documents.runs import Ended, LiveRun
@@ -166,6 +167,13 @@ def release_job(queue: JobQueue, lease: Lease) -> bool:
             return False
         _record(lease, EventKind.JOB_RELEASED, None, {})
         return True
+
+
+def wait_for_database(queue: JobQueue, lease: Lease, trouble: Trouble, seconds: float) -> None:
+    """The database failed the job, which is not to blame: in line again after a while, no attempt counted."""
+    with transaction(lease.org_id):
+        queue.snooze(lease, seconds)
+        _record(lease, EventKind.JOB_WAITS, None, {"database": trouble})
 
 
 def time_out_run(queue: JobQueue, run: LiveRun) -> bool:

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask import Flask, Response, current_app, g, jsonify, make_response, redirect, render_template, request, url_for
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, SecurityError
 
+from webapp.database_errors import DATABASE_ERRORS, trouble_of
 from webapp.providers.errors import ProviderUnavailable
 from webapp.web import fragments
 from webapp.web.safe_paths import own_path
@@ -41,6 +40,12 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     422: ("Something needs to be corrected", "Some of the values that were sent cannot be used."),
     429: ("Too many attempts", "Wait a little, then try again."),
     500: ("Something went wrong", "The fault is ours. It was recorded under the reference; please try again."),
+    "database_away": (
+        "The database does not answer right now",
+        "What was stored is safe. Try again in a moment: the same file sent twice makes one document.",
+    ),
+    "database_busy": ("Docmill is very busy right now", "It could not be done in time. Try again in a moment."),
+    "database_full": ("There is no room left", "Nothing can be stored until whoever runs Docmill makes some room."),
     503: ("Docmill is not available right now", "A part that it needs does not answer. Try again in a moment."),
 }
 
@@ -70,8 +75,9 @@ class Problem(HTTPException):
 def init_errors(app: Flask) -> None:
     """Answer every error from here."""
     app.register_error_handler(HTTPException, _on_http_error)
-    for kind in (OperationalError, InterfaceError, PoolTimeout, ProviderUnavailable):
-        app.register_error_handler(kind, _on_unavailable)
+    app.register_error_handler(ProviderUnavailable, _on_unavailable)
+    for kind in DATABASE_ERRORS:
+        app.register_error_handler(kind, _on_database_error)
     app.register_error_handler(Exception, _on_unexpected)
 
 
@@ -88,9 +94,17 @@ def _on_http_error(error: HTTPException) -> Response:
     return answer
 
 
-def _on_unavailable(error: Exception) -> Response:
+def _on_unavailable(error: Exception, reason: str | None = None) -> Response:
     _log.error("503 %s: %s on %s %r", _reference(), type(error).__name__, request.method, request.path, exc_info=error)
-    return _answer(Problem(503, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
+    return _answer(Problem(503, reason, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
+
+
+def _on_database_error(error: Exception) -> Response:
+    """What passes by itself is no fault of anybody: come again. All else is a fault of ours."""
+    trouble = trouble_of(error)
+    if trouble is None:
+        return _on_unexpected(error)
+    return _on_unavailable(error, f"database_{trouble}")
 
 
 def _on_unexpected(error: Exception) -> Response:

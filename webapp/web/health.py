@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from flask import Blueprint, Response, jsonify
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 
+from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import reading, schema_is_current
 from webapp.providers.errors import ProviderError
 from webapp.web import metrics
@@ -62,7 +62,7 @@ def check_database() -> None:
     try:
         with reading(everywhere=True) as session:
             session.execute(text("SELECT 1"))
-    except SQLAlchemyError as error:
+    except DATABASE_ERRORS as error:
         raise NotReady("The database does not answer.") from error
 
 
@@ -70,7 +70,7 @@ def check_schema() -> None:
     """NotReady unless the tables are those that this version expects."""
     try:
         is_current = schema_is_current()
-    except SQLAlchemyError as error:
+    except DATABASE_ERRORS as error:
         raise NotReady("The tables cannot be looked at.") from error
     if not is_current:
         raise NotReady("The tables are not this version's: run “flask --app wsgi db upgrade”.")

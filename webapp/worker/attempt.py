@@ -5,10 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-
 from webapp.clock import monotonic
+from webapp.database_errors import DATABASE_ERRORS, trouble_of
 from webapp.db import transaction
 from webapp.documents import runs
 from webapp.jobs.queue import JobError, Lease, LeaseLost
@@ -19,7 +17,7 @@ from webapp.pipeline.lifecycle import EndCode
 from webapp.pipeline.services import Services
 from webapp.pipeline.steps import Drained, Snoozed, StageContext, Stopping, WindowExceeded
 from webapp.providers.errors import ProviderError
-from webapp.worker.backoff import Backoff
+from webapp.worker.backoff import Backoff, spread
 from webapp.worker.policy import ExecutionPolicy
 
 _log = logging.getLogger(__name__)
@@ -130,12 +128,12 @@ class Attempts:
                 return self._end(context, error)
             except LeaseLost:
                 return Outcome.LEASE_LOST
-            except SQLAlchemyError as trouble:
-                if not is_database_away(trouble):
+            except DATABASE_ERRORS as error_of_ours:
+                if trouble_of(error_of_ours) is None:
                     # A mistake of ours. The watchdog takes the job back, or the run's window ends it.
                     _log.exception("the end of job %s cannot be stored", context.lease.job_id)
                     return Outcome.LEASE_LOST
-                _log.warning("job %s waits for the database: %s", context.lease.job_id, type(trouble).__name__)
+                _log.warning("job %s waits for the database: %s", context.lease.job_id, type(error_of_ours).__name__)
                 backoff.pause()
 
     def _end(self, context: StageContext, error: BaseException) -> Outcome:
@@ -157,8 +155,8 @@ class Attempts:
                 outcome = Outcome.RELEASED
             case ProviderError():
                 outcome = _OUTCOMES[lifecycle.end_after(queue, lease, error, _step(context))]
-            case _ if is_database_away(error):
-                queue.snooze(lease, DATABASE_PAUSE_SECONDS)
+            case _ if trouble := trouble_of(error):
+                lifecycle.wait_for_database(queue, lease, trouble, spread(DATABASE_PAUSE_SECONDS))
                 outcome = Outcome.SNOOZED
             case _:
                 _log.error("job %s failed unexpectedly", lease.job_id, exc_info=error)
@@ -168,13 +166,6 @@ class Attempts:
 
 
 _OUTCOMES = {JobStatus.PENDING: Outcome.RETRIED, JobStatus.FAILED: Outcome.FAILED}
-
-
-def is_database_away(error: BaseException) -> bool:
-    """Errors of the connection or of contention, as opposed to statements that are wrong."""
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
-        return True
-    return isinstance(error, OperationalError | InterfaceError | PoolTimeout)
 
 
 def _job_error(context: StageContext, error: ProviderError) -> JobError:

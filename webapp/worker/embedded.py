@@ -11,8 +11,7 @@ import threading
 from collections.abc import Mapping
 from types import FrameType
 
-from sqlalchemy.exc import SQLAlchemyError
-
+from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import db
 from webapp.worker.attempt import Handler
 from webapp.worker.departure import Departure
@@ -99,6 +98,6 @@ class EmbeddedHost:
 def _try(lock: HostLock) -> bool:
     try:
         return lock.acquire()
-    except (SQLAlchemyError, OSError) as error:
+    except (*DATABASE_ERRORS, OSError) as error:
         _log.warning("cannot ask who is the embedded host: %s", type(error).__name__)
         return False

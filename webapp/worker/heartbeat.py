@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from webapp.clock import monotonic
+from webapp.database_errors import DATABASE_ERRORS, trouble_of
 from webapp.jobs.queue import JobQueue, Lease
 from webapp.worker.threads import AppContext, Guarded
 
@@ -31,7 +30,8 @@ class Heartbeat:
     """One thread, one statement for all leases.
 
     While beats fail, no new job is taken. When none has been heard for so long that others will
-    soon take our jobs away, the process is of no use any more: `check` says so.
+    soon take our jobs away, they are let go. A database that is away comes back, and then the process
+    goes on; where a beat hangs or cannot be written at all, it is of no use any more: `check` says so.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Heartbeat:
         self._lock = threading.Lock()
         self._seats: dict[UUID, Seat] = {}
         self._ending = threading.Event()
-        self._heard_at = monotonic()
+        self._heard_at = self._waited_at = monotonic()
         self._is_failing = False
         self._thread = Guarded("heartbeat", self._beat_on, on_broken)
 
     def start(self) -> None:
         """Begin to beat."""
-        self._heard_at = monotonic()
+        self._heard_at = self._waited_at = monotonic()
         self._thread.start()
 
     def stop(self) -> None:
@@ -74,7 +74,10 @@ class Heartbeat:
     def check(self) -> None:
         """Call now and then from a thread that needs no database: a beat may also hang without failing."""
         silent_seconds = monotonic() - self._heard_at
-        if silent_seconds >= self._blind_after_seconds:
+        if silent_seconds < self._blind_after_seconds:
+            return
+        self.ask_to_stop()
+        if monotonic() - self._waited_at >= self._blind_after_seconds:
             self._on_broken(f"no heartbeat has been heard for {silent_seconds:.0f} s")
 
     def hold(self, lease: Lease) -> Seat:
@@ -112,8 +115,11 @@ class Heartbeat:
         while not self._ending.wait(self._every_seconds):
             try:
                 self.beat()
-            except SQLAlchemyError as error:
+            except DATABASE_ERRORS as error:
                 self._is_failing = True
                 _log.warning("a heartbeat failed: %s", type(error).__name__)
+                if trouble_of(error) is not None:
+                    self._waited_at = monotonic()
             else:
-                self._heard_at, self._is_failing = monotonic(), False
+                self._heard_at = self._waited_at = monotonic()
+                self._is_failing = False

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
-from sqlalchemy.exc import SQLAlchemyError
+
+from webapp.database_errors import DATABASE_ERRORS
 
 _KEY = 0x646F636D_686F7374  # "docmhost": any number that nobody else uses as an advisory lock
 
@@ -80,11 +81,11 @@ class AdvisoryLock:
     def is_held(self) -> bool:
         try:
             return self._connection is not None and self._connection.scalar(text("SELECT 1")) == 1
-        except SQLAlchemyError:
+        except DATABASE_ERRORS:
             return False
 
     def release(self) -> None:
         if self._connection is not None:
-            with suppress(SQLAlchemyError):
+            with suppress(*DATABASE_ERRORS):
                 self._connection.close()
             self._connection = None

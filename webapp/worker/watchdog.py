@@ -7,9 +7,9 @@ from datetime import UTC, timedelta
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
-from sqlalchemy.exc import SQLAlchemyError
 
 from webapp.clock import utc_now
+from webapp.database_errors import DATABASE_ERRORS
 from webapp.providers.errors import ProviderError
 from webapp.worker.threads import AppContext
 
@@ -57,5 +57,5 @@ class Watchdog:
         try:
             with self._app_context():
                 timer.chore()
-        except (SQLAlchemyError, ProviderError) as error:
+        except (*DATABASE_ERRORS, ProviderError) as error:
             _log.warning("%s failed and is tried again later: %s", timer.name, type(error).__name__)
