@@ -1,4 +1,4 @@
-"""What is done from a terminal: people, tokens, failed jobs, and a look at the installation.
+"""What is done from a terminal: people, tokens, jobs (job_commands), and a look at the installation.
 
 What a command was asked for goes to the standard output; whatever else there is to say goes to
 the standard error, so that `TOKEN=$(flask … tokens create …)` holds a token and nothing more.
@@ -8,7 +8,7 @@ from dataclasses import fields
 from uuid import UUID
 
 import click
-from flask import Flask, current_app
+from flask import Flask
 from flask.cli import AppGroup, with_appcontext
 from sqlalchemy.engine import make_url
 
@@ -18,31 +18,26 @@ from webapp.accounts.roles import Role
 from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.config import Settings
 from webapp.db import reading, transaction
-from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle
-from webapp.pipeline.lifecycle import Refusal
 from webapp.providers.errors import ProviderError
-from webapp.web import figures, health
+from webapp.web import figures, health, job_commands
+from webapp.web.terminal import one_line, org_named, org_option, services
 from webapp.web.welcome import new_link
-from webapp.wiring import Services
 
 _users = AppGroup("users", help="People who sign in.")
 _tokens = AppGroup("tokens", help="API tokens for programs.")
-_jobs = AppGroup("jobs", help="The queue of work.")
 
-_org_option = click.option("--org", "org_name", required=True, help="The organisation's name.")
 _role_option = click.option("--role", type=click.Choice([role.value for role in Role]), default=Role.MEMBER.value)
 
 
 def register(app: Flask) -> None:
     """Make the commands known to `flask`."""
-    for group in (_users, _tokens, _jobs):
+    for group in (_users, _tokens, job_commands.group):
         app.cli.add_command(group)
     app.cli.add_command(_doctor)
 
 
 @_users.command("create")
-@_org_option
+@org_option
 @click.option("--email", required=True)
 @_role_option
 @click.option("--password", "asks_password", is_flag=True, help="Ask for a password instead of printing a link.")
@@ -68,14 +63,14 @@ def _create_user(org_name: str, email: str, role: str, *, asks_password: bool) -
 def _list_users(org_name: str | None) -> None:
     """List people: organisation, e-mail, role, and whether they may sign in."""
     with reading(everywhere=True):
-        for org in [_org(org_name)] if org_name else orgs.everyone():
+        for org in [org_named(org_name)] if org_name else orgs.everyone():
             for user in users.of_org(org.id):
                 state = "disabled" if user.disabled_at else "password" if user.password_hash else "link only"
                 click.echo(f"{org.name}\t{user.email}\t{user.role}\t{state}")
 
 
 @_users.command("disable")
-@_org_option
+@org_option
 @click.option("--email", required=True)
 def _disable_user(org_name: str, email: str) -> None:
     """Shut a person out at once; what they uploaded stays."""
@@ -85,7 +80,7 @@ def _disable_user(org_name: str, email: str) -> None:
 
 
 @_users.command("enable")
-@_org_option
+@org_option
 @click.option("--email", required=True)
 def _enable_user(org_name: str, email: str) -> None:
     """Let a person in again who was shut out."""
@@ -95,7 +90,7 @@ def _enable_user(org_name: str, email: str) -> None:
 
 
 @_users.command("sign-in-link")
-@_org_option
+@org_option
 @click.option("--email", required=True)
 def _sign_in_link(org_name: str, email: str) -> None:
     """Print a link that signs a person in once: for a forgotten password."""
@@ -108,7 +103,7 @@ def _sign_in_link(org_name: str, email: str) -> None:
 
 
 @_tokens.command("create")
-@_org_option
+@org_option
 @_role_option
 @click.option("--name", default="command line", show_default=True, help="What the token is for.")
 def _create_token(org_name: str, role: str, name: str) -> None:
@@ -119,55 +114,25 @@ def _create_token(org_name: str, role: str, name: str) -> None:
 
 
 @_tokens.command("list")
-@_org_option
+@org_option
 def _list_tokens(org_name: str) -> None:
     """List tokens that open the door: id, how they begin, role, last use, name."""
     with reading(everywhere=True):
-        for token in tokens.of_org(_org(org_name).id):
+        for token in tokens.of_org(org_named(org_name).id):
             used = f"{token.last_used_at:%Y-%m-%d %H:%M}" if token.last_used_at else "never used"
             click.echo(f"{token.id}\t{tokens.mark(token.id)}…\t{token.role}\t{used}\t{token.name}")
 
 
 @_tokens.command("revoke")
-@_org_option
+@org_option
 @click.argument("token_id", type=click.UUID)
 def _revoke_token(org_name: str, token_id: UUID) -> None:
     """End a token for good."""
     with transaction(everywhere=True):
-        ended = tokens.revoke(_org(org_name).id, token_id)
+        ended = tokens.revoke(org_named(org_name).id, token_id)
     if ended is None:
         raise click.ClickException(f"“{org_name}” has no token {token_id}.")
     click.echo("Revoked.", err=True)
-
-
-@_jobs.command("list")
-@_org_option
-@click.option("--status", type=click.Choice([s.lower() for s in JobStatus]), default=JobStatus.FAILED.lower())
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
-def _list_jobs(org_name: str, status: str, limit: int) -> None:
-    """List jobs, the newest first: id, stage, attempts, document, last error."""
-    with reading(everywhere=True):
-        org = _org(org_name)
-        for job in _services().queue.find(org.id, JobStatus(status.upper()), limit=limit):
-            error = _one_line(str(job.error_log[-1].get("message") or "")) if job.error_log else ""
-            click.echo(f"{job.id}\t{job.stage}\t{job.attempts}/{job.max_attempts}\t{job.document_id}\t{error}")
-
-
-@_jobs.command("retry")
-@_org_option
-@click.argument("job_ids", nargs=-1, type=click.UUID)
-@click.option("--all", "is_all", is_flag=True, help="All failed jobs of the organisation, up to 500.")
-def _retry_jobs(org_name: str, job_ids: tuple[UUID, ...], *, is_all: bool) -> None:
-    """Retry failed jobs, each as a new run that goes on where it stopped."""
-    if is_all == bool(job_ids):
-        raise click.UsageError("Name the jobs to retry, or use --all.")
-    with reading(everywhere=True):
-        org = _org(org_name)
-        ids = figures.retryable(org.id, 500) if is_all else list(job_ids)
-    refused = sum(not _retry(org.id, job_id) for job_id in ids)
-    click.echo(f"Retried: {len(ids) - refused}. Refused: {refused}.", err=True)
-    if refused:
-        raise SystemExit(1)
 
 
 @click.command("doctor")
@@ -195,12 +160,12 @@ def _show_settings() -> None:
 
 
 def _show_provider(role: str) -> bool:
-    used = _services().providers
+    used = services().providers
     provider = used.extractor if role == "extraction" else used.embedder
     try:
         provider.check()
     except ProviderError as error:
-        click.echo(f"{role}: {_one_line(error.message)}")
+        click.echo(f"{role}: {one_line(error.message)}")
         return False
     click.echo(f"{role}: ok ({provider.name})")
     return True
@@ -209,7 +174,7 @@ def _show_provider(role: str) -> bool:
 def _show_work() -> None:
     settings = _settings()
     with reading(everywhere=True):
-        counts = _services().queue.counts()
+        counts = services().queue.counts()
         found = figures.workers(4 * settings.heartbeat_seconds)
     click.echo("jobs: " + ", ".join(f"{number} {status.lower()}" for status, number in counts.items()))
     alive = [worker for worker in found if worker.alive]
@@ -218,15 +183,6 @@ def _show_work() -> None:
     for worker in alive:
         kind = "embedded host" if settings.is_embedded else "worker"
         click.echo(f"{kind}: process {worker.pid} on {worker.host}, last seen {worker.last_seen:%H:%M:%S} UTC")
-
-
-def _retry(org_id: UUID, job_id: UUID) -> bool:
-    outcome = lifecycle.retry_job(_services().queue, org_id, job_id, _settings().job_max_attempts)
-    if isinstance(outcome, Refusal):
-        click.echo(f"{job_id}: refused ({outcome.replace('_', ' ')})", err=True)
-        return False
-    click.echo(f"{job_id}: run {outcome}")
-    return True
 
 
 def _ask_password() -> str:
@@ -245,15 +201,8 @@ def _made_org(name: str) -> Org:
     return org
 
 
-def _org(name: str) -> Org:
-    found = orgs.by_name(name.strip())
-    if found is None:
-        raise click.ClickException(f"There is no organisation “{name}”.")
-    return found
-
-
 def _user(org_name: str, email: str) -> User:
-    found = users.find(_org(org_name).id, email)
+    found = users.find(org_named(org_name).id, email)
     if found is None:
         raise click.ClickException(f"“{org_name}” has nobody with the address {email}.")
     return found
@@ -264,15 +213,5 @@ def _say_link(link: str) -> None:
     click.echo(link)
 
 
-def _one_line(text: str) -> str:
-    """What came out of a file or a service must neither break lines nor speak to the terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def _services() -> Services:
-    found: Services = current_app.extensions["docmill"]
-    return found
-
-
 def _settings() -> Settings:
-    return _services().settings
+    return services().settings
