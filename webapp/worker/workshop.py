@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from webapp.pipeline import retention
 from webapp.db import schema_is_current
 from webapp.wiring import Services
-from webapp.worker import chores, retention
+from webapp.worker import chores
 from webapp.worker.attempt import Attempts, Handler
 from webapp.worker.handlers import HANDLERS
 from webapp.worker.liveness import Liveness
