@@ -1,8 +1,9 @@
-"""Passages -> vectors. Each text is asked for once in an org, and each batch is saved as it comes."""
+"""Passages -> vectors. Each text is asked for once in an org, and what each call brings is saved as it comes."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import islice
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,16 +36,13 @@ def embed(context: StageContext) -> None:
 
 
 def embed_missing(context: StageContext, chunks: Sequence[StagedChunk]) -> Embedded:
-    """Ask for the vectors that nobody asked for yet; a crash loses the batch in flight and no other."""
+    """Ask for the vectors that nobody asked for yet; a crash loses the calls in flight and no others."""
     texts = {chunk.sha256: chunk.text for chunk in chunks}
     known = known_hashes(context, texts.keys())
-    missing = [sha256 for sha256 in texts if sha256 not in known]
-    done = len(known)
-    for batch in _batches(missing, context.providers.embedder.batch_size):
-        context.check()
-        _embed_batch(context, {sha256: texts[sha256] for sha256 in batch})
-        done += len(batch)
-        context.progress(done / len(texts))
+    missing = {sha256: text for sha256, text in texts.items() if sha256 not in known}
+    with _Calls(context, done=len(known), total=len(texts)) as calls:
+        for batch in _batches(missing, context.providers.embedder):
+            calls.make(batch)
     return Embedded(asked=len(missing), known=len(known))
 
 
@@ -60,14 +58,80 @@ def load_vectors(context: StageContext, hashes: Collection[str]) -> dict[str, Ve
         return vector_cache.load(context.org_id, context.providers.embedder.model, hashes)
 
 
-def _embed_batch(context: StageContext, texts: Mapping[str, str]) -> None:
-    embedder = context.providers.embedder
+@dataclass(frozen=True)
+class _Brought:
+    """What one call brought."""
+
+    hashes: tuple[str, ...]
+    vectors: Vector
+    seconds: float
+
+
+class _Calls:
+    """Makes calls side by side, as many as the embedder likes, and saves what each brings as it comes.
+
+    Only this thread talks to the database. A call's place is free once its answer is saved, so a
+    crash never loses more calls than may be in flight.
+    """
+
+    def __init__(self, context: StageContext, done: int, total: int) -> None:
+        self._context = context
+        self._done = done
+        self._total = total
+        self._limit = context.providers.embedder.concurrency
+        self._pool = ThreadPoolExecutor(self._limit, thread_name_prefix="embed")
+        self._on_their_way: set[Future[_Brought]] = set()
+
+    def make(self, texts: Mapping[str, str]) -> None:
+        """Make a call as soon as there is a place for it."""
+        self._context.check()
+        embedder = self._context.providers.embedder
+        if self._limit == 1:
+            # Side by side with nobody: no thread is needed for that.
+            self._save(_call(embedder, texts))
+            return
+        while len(self._on_their_way) >= self._limit:
+            if failure := self._save_next():
+                raise failure
+        self._on_their_way.add(self._pool.submit(_call, embedder, texts))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Save what is still on its way; where something failed, too: it is paid for."""
+        failures = []
+        try:
+            while self._on_their_way:
+                failures.append(self._save_next())
+        finally:
+            self._pool.shutdown()
+        if kind is None and (failure := next(filter(None, failures), None)):
+            raise failure
+
+    def _save_next(self) -> BaseException | None:
+        """Wait for a call and save what it brought; its failure comes back where it brought nothing."""
+        done, _ = wait(self._on_their_way, return_when=FIRST_COMPLETED)
+        call = done.pop()
+        self._on_their_way.remove(call)
+        failure = call.exception()
+        if failure is None:
+            self._save(call.result())
+        return failure
+
+    def _save(self, brought: _Brought) -> None:
+        context, embedder = self._context, self._context.providers.embedder
+        with context.transaction():
+            vector_cache.save(context.org_id, embedder.model, dict(zip(brought.hashes, brought.vectors, strict=True)))
+            record_call(context, embedder.name, "embed", units=len(brought.hashes), seconds=brought.seconds)
+        self._done += len(brought.hashes)
+        context.progress(self._done / self._total)
+
+
+def _call(embedder: Embedder, texts: Mapping[str, str]) -> _Brought:
     started = monotonic()
     vectors = checked_vectors(embedder, list(texts.values()))
-    seconds = monotonic() - started
-    with context.transaction():
-        vector_cache.save(context.org_id, embedder.model, dict(zip(texts, vectors, strict=True)))
-        record_call(context, embedder.name, "embed", units=len(texts), seconds=seconds)
+    return _Brought(tuple(texts), vectors, monotonic() - started)
 
 
 def checked_vectors(embedder: Embedder, texts: Sequence[str]) -> Vector:
@@ -88,7 +152,16 @@ def _store(context: StageContext, result: Embedded) -> Stored:
     return Stored(details={"embedded": result.asked, "reused": result.known}, reused=result.asked == 0)
 
 
-def _batches(hashes: Sequence[str], size: int) -> Iterator[list[str]]:
-    rest = iter(hashes)
-    while batch := list(islice(rest, size)):
+def _batches(texts: Mapping[str, str], embedder: Embedder) -> Iterator[dict[str, str]]:
+    """Cut by what the embedder takes in one call: so many texts, so many bytes."""
+    batch: dict[str, str] = {}
+    size = 0
+    for sha256, text in texts.items():
+        length = len(text.encode())
+        if batch and (len(batch) >= embedder.batch_size or size + length > embedder.batch_bytes):
+            yield batch
+            batch, size = {}, 0
+        batch[sha256] = text
+        size += length
+    if batch:
         yield batch
