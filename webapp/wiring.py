@@ -12,7 +12,7 @@ from webapp.providers.local_blob import LocalBlobStore
 from webapp.providers.local_embed import LocalEmbedder
 from webapp.providers.local_extract import LocalExtractor
 from webapp.providers.local_speech import LocalRecogniser
-from webapp.providers.ports import BlobStore, Embedder, Providers
+from webapp.providers.ports import BlobStore, Embedder, Providers, SlowExtractor
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
 
@@ -28,14 +28,16 @@ class Services:
 
 def wire(settings: Settings) -> Services:
     """Choose the implementations; nothing is loaded or connected before it is needed."""
+    local = LocalExtractor(memory_mb=settings.extract_memory_mb)
     retry = RetryPolicy(settings.backoff_base_seconds, settings.backoff_max_seconds)
     return Services(
         settings=settings,
         queue=SqlJobQueue(retry, stage_limits=dict(settings.stage_limits)),
         providers=Providers(
             blobs=_blobs(settings),
-            extractor=LocalExtractor(memory_mb=settings.extract_memory_mb),
+            extractor=local,
             embedder=_embedder(settings),
+            slow_extractor=_slow_extractor(settings, local),
             speech=_speech(settings),
         ),
     )
@@ -57,6 +59,23 @@ def _blobs(settings: Settings) -> BlobStore:
         connection_string=settings.azure_storage_connection_string,
         account_url=settings.azure_storage_account_url,
         timeout_seconds=settings.provider_timeout_seconds,
+    )
+
+
+def _slow_extractor(settings: Settings, local: LocalExtractor) -> SlowExtractor | None:
+    endpoint = settings.azure_documentintelligence_endpoint
+    if settings.extraction == "local" or endpoint is None:
+        return None
+    from webapp.providers.azure_extract import AzureExtractor  # noqa: PLC0415 - see above
+
+    return AzureExtractor.connect(
+        endpoint,
+        settings.azure_documentintelligence_key,
+        local.count_pages,
+        timeout_seconds=settings.provider_timeout_seconds,
+        models=dict(settings.azure_documentintelligence_models),
+        window_pages=settings.azure_documentintelligence_window_pages,
+        windows_at_once=settings.azure_documentintelligence_windows_at_once,
     )
 
 

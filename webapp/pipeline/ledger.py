@@ -6,9 +6,20 @@ from webapp.pipeline.steps import StageContext
 
 
 def record_call(
-    context: StageContext, provider: str, operation: str, *, units: int, seconds: float, reused: bool = False
+    context: StageContext,
+    provider: str,
+    operation: str,
+    *,
+    units: int,
+    seconds: float,
+    reused: bool = False,
+    outcome: str = "ok",
 ) -> None:
-    """Add one line: `units` are pages or texts, whatever the provider counts."""
+    """Add one line: `units` are pages or texts, whatever the provider counts.
+
+    The outcome is "ok", "error", or "unknown" where no answer came and it may be on the provider's
+    bill all the same.
+    """
     session().add(
         ProviderCall(
             org_id=context.org_id,
@@ -17,7 +28,7 @@ def record_call(
             operation=operation,
             units=units,
             seconds=round(seconds, 4),
-            outcome="ok",
+            outcome=outcome,
             reused=reused,
         )
     )

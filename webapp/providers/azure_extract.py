@@ -7,6 +7,7 @@ while Azure works. What it answers is kept as it came, compressed.
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -151,7 +152,10 @@ class AzureExtractor:
 
     def read(self, answer: bytes, window: Window) -> Extraction:
         """Read an answer that `poll` gave."""
-        result = json.loads(gzip.decompress(answer))["analyzeResult"]
+        try:
+            result = json.loads(gzip.decompress(answer))["analyzeResult"]
+        except (OSError, EOFError, zlib.error, KeyError, TypeError) as error:
+            raise ValueError("not an answer of the service") from error
         return read_result(result, window, self.name, self.version)
 
     def _polled(self, response: HttpResponse) -> Polled:

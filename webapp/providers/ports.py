@@ -251,7 +251,7 @@ class SlowExtractor(AnyExtractor, Protocol):
         """Look after an operation; an error says nothing about it, only that the look failed."""
 
     def read(self, answer: bytes, window: Window) -> Extraction:
-        """Read an answer: the pages of its window, with their words and the document's page numbers."""
+        """Read an answer: its window's pages, with words and the document's page numbers. ValueError: it is none."""
 
 
 class Embedder(Protocol):
