@@ -4,6 +4,7 @@ What a command was asked for goes to the standard output; whatever else there is
 the standard error, so that `TOKEN=$(flask … tokens create …)` holds a token and nothing more.
 """
 
+from collections.abc import Iterator
 from dataclasses import fields
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.config import Settings
 from webapp.db import reading, transaction
 from webapp.providers.errors import ProviderError
+from webapp.providers.ports import AnyExtractor, Embedder
 from webapp.web import figures, health, job_commands
 from webapp.web.terminal import one_line, org_named, org_option, services
 from webapp.web.welcome import new_link
@@ -143,10 +145,10 @@ def _doctor() -> None:
     failed = health.failures()
     for name in health.CHECKS:
         click.echo(f"{name}: {failed.get(name, 'ok')}")
-    is_model_well = _show_provider("extraction") & _show_provider("embeddings")
+    well = [_show_provider(role, provider) for role, provider in _providers()]
     if not failed:
         _show_work()
-    if failed or not is_model_well:
+    if failed or not all(well):
         raise SystemExit(1)
 
 
@@ -159,9 +161,15 @@ def _show_settings() -> None:
         click.echo(f"{name.upper()}={'' if value is None else value}")
 
 
-def _show_provider(role: str) -> bool:
+def _providers() -> Iterator[tuple[str, AnyExtractor | Embedder]]:
     used = services().providers
-    provider = used.extractor if role == "extraction" else used.embedder
+    if used.slow_extractor is not None:
+        yield "extraction", used.slow_extractor
+    yield ("extraction" if used.slow_extractor is None else "extraction of the rest"), used.extractor
+    yield "embeddings", used.embedder
+
+
+def _show_provider(role: str, provider: AnyExtractor | Embedder) -> bool:
     try:
         provider.check()
     except ProviderError as error:

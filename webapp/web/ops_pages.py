@@ -21,6 +21,7 @@ from webapp.jobs.states import JobStatus, Priority
 from webapp.pipeline import lifecycle
 from webapp.pipeline.lifecycle import Refusal
 from webapp.pipeline.stages import STAGES
+from webapp.providers.ports import AnyExtractor
 from webapp.web import figures, fragments, sentences
 from webapp.web.access import get_job, ops_only, org_id, principal, services
 from webapp.web.errors import Problem
@@ -209,11 +210,19 @@ def _for_programs(shown: dict[str, Any]) -> dict[str, Any]:
 
 def _providers() -> list[dict[str, str | None]]:
     used = services().providers
+    readers: list[tuple[str, AnyExtractor]] = [("extraction", used.extractor)]
+    if used.slow_extractor is not None:
+        readers = [("extraction", used.slow_extractor), ("extraction_of_the_rest", used.extractor)]
+    extraction = [_provider(role, reader.name, reader.version) for role, reader in readers]
     return [
-        {"role": "blobs", "name": used.blobs.name, "detail": None},
-        {"role": "extraction", "name": used.extractor.name, "detail": used.extractor.version},
-        {"role": "embeddings", "name": used.embedder.name, "detail": used.embedder.model},
+        _provider("blobs", used.blobs.name),
+        *extraction,
+        _provider("embeddings", used.embedder.name, used.embedder.model),
     ]
+
+
+def _provider(role: str, name: str, detail: str | None = None) -> dict[str, str | None]:
+    return {"role": role, "name": name, "detail": detail}
 
 
 def _counts(org: UUID) -> dict[str, int]:
