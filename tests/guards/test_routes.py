@@ -17,7 +17,20 @@ from webapp.web.csrf import FIELD
 
 # Whoever adds a line here says to everybody on the network: come in.
 PUBLIC = {"static", "account.sign_in", "account.sign_in_link", "health.healthz", "health.readyz"}
-FOR_OPS = {"ops.overview", "ops.jobs", "ops.retry_job", "ops.retry_jobs", "health.prometheus"}
+FOR_OPS = {
+    "ops.overview",
+    "ops.jobs",
+    "ops.retry_job",
+    "ops.retry_jobs",
+    "ops.cancel_job",
+    "ops.cancel_jobs",
+    "stages.pause",
+    "stages.pause_all",
+    "stages.resume",
+    "stages.resume_all",
+    "stages.limit",
+    "health.prometheus",
+}
 FOR_PEOPLE = {
     "account.sign_out",
     "account.show",
@@ -42,7 +55,7 @@ def _url(rule: Rule, ids: dict[str, UUID] | None = None) -> str:
     """The rule's address, with the given ids or invented ones."""
     given = ids or {}
     path = re.sub(r"<uuid:(\w+)>", lambda found: str(given.get(found[1]) or uuid4()), rule.rule)
-    return re.sub(r"<int:\w+>", "1", path)
+    return re.sub(r"<stage>", "process_document", re.sub(r"<int:\w+>", "1", path))
 
 
 def _methods(rule: Rule) -> list[str]:
@@ -90,7 +103,7 @@ def test_no_unsafe_request_goes_through_on_a_cookie_alone(app: Flask, people: Pe
 
 def test_nothing_changes_by_looking(app: Flask) -> None:
     """A GET must be repeatable: whatever changes something takes another method."""
-    verbs = re.compile(r"(create|delete|remove|retry|reprocess|revoke|sign_out)")
+    verbs = re.compile(r"(cancel|pause|resume|limit|create|delete|remove|retry|reprocess|revoke|sign_out)")
     suspicious = {
         rule.endpoint
         for rule in _rules(app)
@@ -122,12 +135,12 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
     theirs = people.program(org="Theirs")
     with app.app_context(), reading(theirs.org_id):
         [token] = tokens.of_org(theirs.org_id)
-    return {"document_id": work.document_id, "job_id": work.job_id, "token_id": token.id}
+    return {"document_id": work.document_id, "job_id": work.job_id, "run_id": work.run_id, "token_id": token.id}
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:
     named = {name for rule in _rules(app) for name in rule.arguments}
-    assert named - {"filename", "token", "number"} == set(their_ids)
+    assert named - {"filename", "token", "number", "stage"} == set(their_ids)
 
 
 def test_another_orgs_id_is_answered_like_one_that_does_not_exist(
