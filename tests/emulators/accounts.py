@@ -9,7 +9,7 @@ _ACCOUNTS: dict[str, str] = {}
 
 def take(environ: MutableMapping[str, str]) -> None:
     """Take real accounts out of the environment: no other test, and no process that one starts, may meet them."""
-    for name in [name for name in environ if name.startswith(("AZURE_", "OPENAI_"))]:
+    for name in [name for name in environ if name.startswith(("AZURE_", "OPENAI_", "SPEECHKIT_"))]:
         _ACCOUNTS[name] = environ.pop(name)
 
 

@@ -10,6 +10,7 @@ from tests.emulators import azurite as emulated_azure
 from tests.emulators.azurite import Azurite
 from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
+from tests.emulators.speechkit import SpeechKitServer
 
 if TYPE_CHECKING:
     from webapp.providers.azure_blob import AzureBlobStore
@@ -64,3 +65,20 @@ def documentintelligence(documentintelligence_server: DocumentIntelligence) -> I
     documentintelligence_server.reset()
     yield documentintelligence_server
     documentintelligence_server.reset()
+
+
+@pytest.fixture(scope="session")
+def speechkit_server() -> Iterator[SpeechKitServer]:
+    """A running server; `speechkit` is the same, empty."""
+    server = SpeechKitServer()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def speechkit(speechkit_server: SpeechKitServer) -> Iterator[SpeechKitServer]:
+    """SpeechKit without operations, on its best behaviour."""
+    speechkit_server.reset()
+    yield speechkit_server
+    speechkit_server.reset()

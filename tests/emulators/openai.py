@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tests.emulators import openai_speech
 from tests.emulators.server import Emulator, Fault, Reply, Request
 
 NATIVE_DIMENSIONS = 1536
@@ -70,7 +71,7 @@ class OpenAI(Emulator):
             case "insufficient_quota":
                 return Reply(429, _error("You exceeded your current quota.", "insufficient_quota"))
             case _:
-                return super().special(fault, reply)
+                return openai_speech.special(fault, reply) or super().special(fault, reply)
 
     def embeddings(self, request: Request) -> Reply:
         """POST /v1/embeddings."""
@@ -101,6 +102,8 @@ class OpenAI(Emulator):
 ENDPOINTS: dict[str, Callable[[OpenAI, Request], Reply]] = {
     "POST /v1/embeddings": OpenAI.embeddings,
     "GET /v1/models": OpenAI.models,
+    "POST /v1/audio/transcriptions": openai_speech.transcriptions,
+    "POST /v1/chat/completions": openai_speech.chat,
 }
 
 

@@ -266,7 +266,13 @@ class _Handler(BaseHTTPRequestHandler):
         return Request(self.command, parts.path, query, headers, body)
 
     def send(self, reply: Reply, share: float = 1.0) -> None:
-        data = b"" if reply.body is None else json.dumps(reply.body).encode()
+        data = (
+            reply.body
+            if isinstance(reply.body, bytes)
+            else b""
+            if reply.body is None
+            else json.dumps(reply.body).encode()
+        )
         self.send_bytes(reply.status, data, reply.headers, share)
 
     def send_bytes(self, status: int, data: bytes, headers: Mapping[str, str], share: float = 1.0) -> None:

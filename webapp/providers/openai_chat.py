@@ -69,6 +69,10 @@ class OpenAIAnalyst:
         """Make the client; it connects when it is first used."""
         return cls(connect(base_url, api_key, timeout_seconds), model)
 
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
     def options_key(self) -> str:
         """Give the options that can change a result."""
         return f"characters={CHARACTERS_MAX}"

@@ -55,6 +55,10 @@ class OpenAIRecogniser:
         """Make the client; it connects when it is first used."""
         return cls(connect(base_url, api_key, timeout_seconds), model, cut, language=language)
 
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
     def options_key(self) -> str:
         """Give the options that can change a result."""
         return f"language={self._language}"

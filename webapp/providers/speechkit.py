@@ -69,6 +69,10 @@ class SpeechKit:
         # Proxies and certificates of the environment are left to it; its retries are none.
         self._client = httpx2.Client(headers={"Authorization": f"Api-Key {api_key}"}, timeout=timeout_seconds)
 
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
     def options_key(self) -> str:
         """Give the options that can change a result."""
         return f"language={self._options.language}"
