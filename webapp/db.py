@@ -140,13 +140,15 @@ def engine_options(database_url: str, threads: int) -> dict[str, Any]:
     """How connections are made: bounded, checked before use, never waited for without end."""
     if database_url.startswith("sqlite"):
         connect = {"timeout": 15, "isolation_level": None}
-        return {"pool_size": threads, "max_overflow": threads, "connect_args": connect}
+        return {"pool_size": threads, "max_overflow": threads, "connect_args": connect, "hide_parameters": True}
     timeouts = "-c idle_in_transaction_session_timeout=60s -c lock_timeout=30s"
     return {
         "pool_size": min(threads, 10),
         "max_overflow": 10,
         "pool_timeout": 10,
         "pool_pre_ping": True,
+        # An error's message ends in logs and on pages; what people's files say does not belong there.
+        "hide_parameters": True,
         "connect_args": {"connect_timeout": 10, "options": timeouts, "application_name": "docmill"},
     }
 
