@@ -9,6 +9,7 @@ from uuid import UUID
 from webapp.clock import monotonic
 from webapp.database_errors import DATABASE_ERRORS, trouble_of
 from webapp.jobs.queue import JobQueue, Lease
+from webapp.worker.strays import STRAY_AFTER_SECONDS, Strays
 from webapp.worker.threads import AppContext, Guarded
 
 _log = logging.getLogger(__name__)
@@ -42,8 +43,14 @@ class Heartbeat:
         every_seconds: float,
         zombie_after_seconds: float,
         on_broken: Callable[[str], None],
+        strays: Strays | None = None,
+        on_freed: Callable[[], None] = lambda: None,
     ) -> None:
         self._queue = queue
+        self._strays = strays
+        self._on_freed = on_freed
+        self._is_doubtful = False
+        self._woken = threading.Event()
         self._app_context = app_context
         self._every_seconds = every_seconds
         self._blind_after_seconds = max(zombie_after_seconds * BLIND_PART, every_seconds * 2)
@@ -63,6 +70,7 @@ class Heartbeat:
     def stop(self) -> None:
         """End; nobody vouches for leases from here on."""
         self._ending.set()
+        self._woken.set()
         # It may hang in a dead connection, and then there is nothing to wait for.
         self._thread.join(_LONGEST_END_SECONDS)
 
@@ -70,6 +78,11 @@ class Heartbeat:
     def is_well(self) -> bool:
         """Whether the last beat was heard: only then may more work be taken."""
         return not self._is_failing
+
+    def doubt(self) -> None:
+        """A claim went wrong, or others may have taken jobs of ours: look soon who holds what."""
+        self._is_doubtful = True
+        self._woken.set()
 
     def check(self) -> None:
         """Call now and then from a thread that needs no database: a beat may also hang without failing."""
@@ -111,10 +124,29 @@ class Heartbeat:
             if seat.lease.job_id not in held:
                 seat.stopping.set()
 
+    def find_strays(self) -> None:
+        """Give back what a claim has taken that was never heard of."""
+        if self._strays is None:
+            return
+        known = {seat.lease.lease_id for seat in self.seats()}
+        with self._app_context():
+            found = self._strays.release(known)
+        self._is_doubtful = self._strays.are_suspected
+        if found:
+            self._on_freed()
+
+    def _is_time(self) -> bool:
+        """After a while, or soon where something is in doubt; False when it is time to end."""
+        soon = min(self._every_seconds, STRAY_AFTER_SECONDS)
+        self._woken.wait(soon if self._is_doubtful or self._is_failing else self._every_seconds)
+        self._woken.clear()
+        return not self._ending.is_set()
+
     def _beat_on(self) -> None:
-        while not self._ending.wait(self._every_seconds):
+        while self._is_time():
             try:
                 self.beat()
+                self.find_strays()
             except DATABASE_ERRORS as error:
                 self._is_failing = True
                 _log.warning("a heartbeat failed: %s", type(error).__name__)

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from webapp.clock import monotonic
+from webapp.database_errors import DATABASE_ERRORS
 from webapp.pipeline import lifecycle
 from webapp.worker.attempt import Attempts, Claimed
 from webapp.worker.backoff import Backoff
 from webapp.worker.heartbeat import Heartbeat, Seat
+from webapp.worker.strays import Strays
 from webapp.worker.threads import AppContext, Guarded, yield_to_others
 
 _log = logging.getLogger(__name__)
@@ -38,10 +38,12 @@ class Pool:
         app_context: AppContext,
         size: PoolSize,
         on_broken: Callable[[str], None],
+        may_work: Callable[[], bool] = lambda: True,
     ) -> None:
         settings = attempts.services.settings
         self._worker = worker
         self._attempts = attempts
+        self._may_work = may_work
         self._app_context = app_context
         self._poll_seconds = size.poll_seconds
         self._draining = threading.Event()
@@ -56,6 +58,8 @@ class Pool:
             every_seconds=settings.heartbeat_seconds,
             zombie_after_seconds=settings.zombie_after_seconds,
             on_broken=on_broken,
+            strays=Strays(attempts.services.queue, worker),
+            on_freed=self.wake,
         )
         self._threads = [Guarded(f"claimer-{number}", self._work, on_broken) for number in range(size.threads)]
 
@@ -68,6 +72,10 @@ class Pool:
     def wake(self) -> None:
         """Look for work now, not at the next poll."""
         self._bell.set()
+
+    def doubt(self) -> None:
+        """Others may have taken jobs of ours: find out soon."""
+        self._heartbeat.doubt()
 
     def check(self) -> None:
         """Call every few seconds from a thread that needs no database: are the heartbeats heard?"""
@@ -118,13 +126,14 @@ class Pool:
         return None
 
     def _claim(self) -> Claimed | None:
-        if not self._heartbeat.is_well:
+        if not (self._heartbeat.is_well and self._may_work()):
             return None
         try:
             with self._app_context():
                 claimed = self._attempts.claim(self._worker)
-        except SQLAlchemyError as error:
+        except DATABASE_ERRORS as error:
             _log.warning("cannot look for work: %s", type(error).__name__)
+            self._heartbeat.doubt()
             self._backoff.pause(self._draining)
             return None
         self._backoff.reset()
@@ -157,6 +166,6 @@ class Pool:
             try:
                 with self._app_context():
                     lifecycle.release_job(self._attempts.services.queue, seat.lease)
-            except SQLAlchemyError as error:
+            except DATABASE_ERRORS as error:
                 # Then the watchdog of another process gives it back, later.
                 _log.warning("job %s could not be handed back: %s", seat.lease.job_id, type(error).__name__)

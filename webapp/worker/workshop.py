@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from webapp.pipeline import retention
+from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import schema_is_current
+from webapp.pipeline import retention
 from webapp.wiring import Services
 from webapp.worker import chores
 from webapp.worker.attempt import Attempts, Handler
@@ -57,6 +56,7 @@ class Workshop:
             self._app_context,
             PoolSize(self._settings.worker_threads, self._settings.poll_seconds),
             on_broken,
+            may_work=self._is_believed,
         )
         self._watchdog = Watchdog(self._app_context, self._timers())
         # Where only one process works there is nobody to notice its death but the next start.
@@ -67,7 +67,7 @@ class Workshop:
         try:
             with self._app_context():
                 is_current = schema_is_current()
-        except SQLAlchemyError as error:
+        except DATABASE_ERRORS as error:
             _log.warning("the database does not answer: %s", type(error).__name__)
             return False
         if not is_current:
@@ -103,10 +103,14 @@ class Workshop:
         try:
             with self._app_context():
                 self._registration.sign_off()
-        except SQLAlchemyError as error:
+        except DATABASE_ERRORS as error:
             _log.warning("could not sign off: %s", type(error).__name__)
         _log.info("drained" if ended else "drained; a step that would not end is left behind")
         return ended
+
+    def _is_believed(self) -> bool:
+        """Whether others would leave a job in our hands."""
+        return self._liveness is None or self._liveness.is_sure
 
     def _make_liveness(self, on_broken: Callable[[str], None]) -> Liveness:
         return Liveness(
@@ -114,7 +118,7 @@ class Workshop:
             self._services.queue,
             self._app_context,
             on_freed=self._pool.wake,
-            on_lost=self._pool.wake,
+            on_lost=self._pool.doubt,
             on_broken=on_broken,
         )
 
