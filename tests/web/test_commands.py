@@ -9,7 +9,7 @@ from flask import Flask
 
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.web.people import HTML, People
-from tests.web.work import failed
+from tests.web.work import failed, queued
 from webapp.app import create_app
 from webapp.db import reading
 from webapp.jobs.states import JobStatus
@@ -210,3 +210,47 @@ def test_in_workers_mode_no_link_is_ever_printed(
 )
 def test_the_address_is_one_that_can_be_opened(tmp_path: Path, variables: dict[str, str], url: str) -> None:
     assert base_url(settings_for(tmp_path, **variables)) == url
+
+
+def test_the_levers_of_the_queue_are_there_too(app: Flask, people: People) -> None:
+    org = people.org("Acme")
+    first, second = queued(app, org), queued(app, org)
+    failed(app, org)
+    assert "process_document: paused" in _run(app, "jobs", "pause", "process_document").stderr
+    assert _counts(app)[:2] == ["paused (command line)", "-"]
+    assert _run(app, "jobs", "limit", "process_document", "3").exit_code == 0
+    assert _run(app, "jobs", "pause", "--all").exit_code == 0
+    assert "No new work is taken" in _run(app, "jobs", "counts").stderr
+    for arguments in (("resume", "--all"), ("resume", "process_document")):
+        assert _run(app, "jobs", *arguments).exit_code == 0
+    assert _counts(app)[:6] == ["open", "3", "2", "0", "0", "1"]
+    assert _run(app, "jobs", "limit", "process_document").exit_code == 0
+    assert _counts(app, "--org", "Acme")[1] == "-"
+    result = _run(app, "jobs", "cancel", "--org", "Acme", first.job_id, second.job_id, second.document_id)
+    assert (result.exit_code, result.stdout.count(": cancelled")) == (1, 2)
+    assert "Cancelled: 2. Refused: 1." in result.stderr
+    assert _run(app, "jobs", "prune").stdout == "jobs\t0\n"
+
+
+def _counts(app: Flask, *more: str) -> list[str]:
+    lines = _run(app, "jobs", "counts", *more).stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith("process_document\t")]
+    return line.split("\t")[1:]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("pause",), "Name the stages"),
+        (("pause", "process_document", "--all"), "Name the stages"),
+        (("resume", "brew_coffee"), "There is no stage"),
+        (("limit", "*", "4"), "There is no stage"),
+        (("limit", "process_document", "0"), "not in the range"),
+        (("cancel", "--org", "Acme"), "Name the jobs"),
+    ],
+)
+def test_a_lever_that_is_none_is_refused(app: Flask, people: People, arguments: tuple[str, ...], message: str) -> None:
+    people.org("Acme")
+    result = _run(app, "jobs", *arguments)
+    assert result.exit_code != 0
+    assert message in result.output

@@ -122,7 +122,7 @@ class Bench:
         (claimed,) = self.attempts(finish).claim("worker")
         return claimed
 
-    def pool(self, handler: Handler, threads: int = 2) -> Pool:
+    def pool(self, handler: Handler | Mapping[str, Handler], threads: int = 2) -> Pool:
         """A pool at work."""
         settings = self.services.settings
         pool = Pool(

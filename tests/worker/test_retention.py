@@ -1,0 +1,115 @@
+"""What is old is forgotten by the settings, and nobody waits for it."""
+
+import threading
+from uuid import UUID
+
+import pytest
+from sqlalchemy import func, insert, select, update
+
+from tests.documents.rows import events_of, new_document
+from tests.worker.bench import Bench
+from webapp.clock import after, monotonic, new_id
+from webapp.db import reading, transaction
+from webapp.documents.model import ProcessingRun, ProviderCall, RunEvent
+from webapp.jobs.model import Job
+from webapp.jobs.states import JobStatus
+from webapp.pipeline import lifecycle
+from webapp.pipeline.retention import prune
+
+DAY = 86_400
+MANY = 20_000
+
+
+def grow_old(bench: Bench, days: float) -> None:
+    with transaction(everywhere=True) as session:
+        for table in (RunEvent, ProviderCall):
+            session.execute(update(table).values(created_at=after(-days * DAY)))
+        done = update(Job).where(Job.completed_at.is_not(None))
+        session.execute(done.values(created_at=after(-days * DAY), completed_at=after(-days * DAY)))
+
+
+def number_of(table: type[Job] | type[RunEvent] | type[ProviderCall] | type[ProcessingRun]) -> int:
+    with reading(everywhere=True) as session:
+        return session.scalar(select(func.count()).select_from(table)) or 0
+
+
+def finished(bench: Bench) -> UUID:
+    run_id = bench.new_run()
+    lifecycle.succeed_run(bench.queue, bench.claim().lease)
+    with transaction(bench.org_id) as session:
+        call = {"provider": "local", "operation": "extract", "units": 1, "seconds": 0.1, "outcome": "ok"}
+        session.execute(insert(ProviderCall).values(org_id=bench.org_id, run_id=run_id, reused=False, **call))
+    return run_id
+
+
+def test_jobs_go_after_a_month_and_history_stays(bench: Bench) -> None:
+    run_id = finished(bench)
+    assert prune(bench.services) == {"jobs": 0}
+    grow_old(bench, 31)
+    assert prune(bench.services) == {"jobs": 1}
+    assert (number_of(Job), number_of(ProcessingRun), number_of(ProviderCall)) == (0, 1, 1)
+    assert events_of(bench.org_id, run_id) == ["RUN_QUEUED", "RUN_STARTED", "RUN_SUCCEEDED"]
+    assert bench.run(run_id).state == "SUCCEEDED"
+
+
+def test_events_and_calls_go_where_the_settings_say_so(bench: Bench) -> None:
+    run_id = finished(bench)
+    grow_old(bench, 31)
+    bench.with_settings(job_retention_days=0, event_retention_days=40, call_retention_days=7)
+    assert prune(bench.services) == {"events": 0, "calls": 1}
+    bench.with_settings(event_retention_days=30)
+    assert prune(bench.services) == {"events": 3, "calls": 0}
+    assert (number_of(Job), events_of(bench.org_id, run_id)) == (1, [])
+    assert bench.run(run_id).state == "SUCCEEDED"
+
+
+def test_a_setting_of_nothing_keeps_all(bench: Bench) -> None:
+    finished(bench)
+    grow_old(bench, 5000)
+    bench.with_settings(job_retention_days=0)
+    assert prune(bench.services) == {}
+    assert number_of(Job) == 1
+
+
+def fill(bench: Bench, number: int) -> None:
+    """Rows as they would be after long use, faster than by use."""
+    run_id = bench.new_run()
+    document_id = bench.run(run_id).document_id
+    bench.queue.cancel_run(run_id)
+    shared = {"org_id": bench.org_id, "document_id": document_id, "run_id": run_id, "stage": "done", "max_attempts": 1}
+    old = {"status": JobStatus.COMPLETED, "created_at": after(-40 * DAY), "completed_at": after(-40 * DAY)}
+    with transaction(everywhere=True) as session:
+        rows = [{"id": new_id()} for _ in range(number)]
+        session.connection().execute(insert(Job).values(**shared, **old), rows)
+
+
+@pytest.mark.slow
+def test_claims_go_on_while_much_is_forgotten(bench: Bench) -> None:
+    fill(bench, MANY)
+    done: list[dict[str, int]] = []
+
+    def forget() -> None:
+        with bench.app.app_context():
+            done.append(prune(bench.services))
+
+    for _ in range(5):
+        bench.new_run(new_document(bench.org_id))
+    thread = threading.Thread(target=forget)
+    thread.start()
+    longest, claims = 0.0, 0
+    while thread.is_alive():
+        start = monotonic()
+        leases = bench.queue.claim("worker", 1)
+        longest, claims = max(longest, monotonic() - start), claims + len(leases)
+        bench.queue.release(leases)
+    thread.join()
+    assert done == [{"jobs": MANY}]
+    assert claims > 20
+    assert longest < 1.0
+
+
+def test_it_stops_when_the_process_ends(bench: Bench) -> None:
+    fill(bench, 1200)
+    ending = threading.Event()
+    ending.set()
+    assert 0 < prune(bench.services, ending)["jobs"] <= 500
