@@ -170,3 +170,15 @@ def test_an_end_that_cannot_be_stored_is_dropped_not_tried_for_ever(bench: Bench
     event.remove(Session, "before_commit", refuse)
     assert outcome == Outcome.LEASE_LOST
     assert bench.states(run_id) == ("RUNNING", "PROCESSING")
+
+
+def test_an_error_of_the_database_does_not_quote_the_document(bench: Bench) -> None:
+    run_id = bench.new_run(max_attempts=1)
+
+    def handler(context: StageContext) -> None:
+        with context.transaction() as session:
+            session.execute(text("INSERT INTO orgs (id, name) VALUES (:secret, NULL)"), {"secret": "a private line"})
+
+    assert bench.attempt(handler) == Outcome.FAILED
+    assert "private" not in str(bench.run(run_id).error)
+    assert "private" not in str(bench.job(run_id).error_log)

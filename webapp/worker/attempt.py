@@ -1,6 +1,7 @@
 """One attempt at one job, from the claim to exactly one outcome."""
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +18,7 @@ from webapp.pipeline.lifecycle import EndCode
 from webapp.pipeline.services import Services
 from webapp.pipeline.steps import Drained, Snoozed, StageContext, Stopping, WindowExceeded
 from webapp.providers.errors import ProviderError
+from webapp.search.neighbours import Rules
 from webapp.worker.backoff import Backoff, spread
 from webapp.worker.policy import ExecutionPolicy
 
@@ -93,6 +95,7 @@ class Attempts:
         return Claimed(lease, monotonic() + left)
 
     def _context(self, claimed: Claimed, stopping: Stopping) -> StageContext:
+        settings = self.services.settings
         return StageContext(
             lease=claimed.lease,
             queue=self.services.queue,
@@ -100,9 +103,10 @@ class Attempts:
             step_attempts=self.policy.step_attempts,
             deadline=claimed.deadline,
             stopping=stopping,
-            extract_timeout_seconds=self.services.settings.extract_timeout_seconds,
+            extract_timeout_seconds=settings.extract_timeout_seconds,
             job_attempts=self.policy.job_attempts,
             poll_attempts=self.policy.poll_attempts,
+            linking=Rules(settings.connection_neighbours, settings.connection_threshold),
         )
 
     def _work(self, context: StageContext) -> BaseException | None:
@@ -159,8 +163,9 @@ class Attempts:
                 lifecycle.wait_for_database(queue, lease, trouble, spread(DATABASE_PAUSE_SECONDS))
                 outcome = Outcome.SNOOZED
             case _:
-                _log.error("job %s failed unexpectedly", lease.job_id, exc_info=error)
-                wrong = JobError(EndCode.UNEXPECTED, str(error), type(error).__name__, _step(context))
+                where = "".join(traceback.format_tb(error.__traceback__))
+                _log.error("job %s failed unexpectedly: %s\n%s", lease.job_id, _words(error), where)
+                wrong = JobError(EndCode.UNEXPECTED, _words(error), type(error).__name__, _step(context))
                 outcome = _OUTCOMES[lifecycle.retry_or_fail(queue, lease, wrong)]
         return outcome
 
@@ -170,6 +175,15 @@ _OUTCOMES = {JobStatus.PENDING: Outcome.RETRIED, JobStatus.FAILED: Outcome.FAILE
 
 def _job_error(context: StageContext, error: ProviderError) -> JobError:
     return JobError(error.code, error.message, type(error).__name__, _step(context))
+
+
+def _words(error: BaseException) -> str:
+    """What an unexpected error says; a database's own message may quote a row, which is people's text."""
+    if not isinstance(error, DATABASE_ERRORS):
+        return scrubbed(str(error), _LOGGED_CHARACTERS_MAX)
+    own = getattr(error, "orig", None) or error
+    code = getattr(own, "sqlstate", None) or getattr(own, "sqlite_errorname", None)
+    return f"the database refused a statement: {type(own).__name__} {code or ''}".rstrip()
 
 
 def _step(context: StageContext) -> str | None:
