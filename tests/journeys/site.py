@@ -29,6 +29,15 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(END_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(END_SECONDS)
+
+
 @dataclass
 class Installation:
     """Settings, and the processes that were started with them."""
@@ -54,7 +63,10 @@ class Installation:
 
     @contextlib.contextmanager
     def running(self, *command: str) -> Iterator["subprocess.Popen[bytes]"]:
-        """A process in a session of its own; whatever is left of it in the end is killed."""
+        """A process in a session of its own, ended in the end; one that does not want to is killed.
+
+        It is asked first, since a process manager's children have sessions of their own: only it ends them.
+        """
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 command,
@@ -68,9 +80,7 @@ class Installation:
         try:
             yield process
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait(END_SECONDS)
+            _end(process)
 
     def flask(self, *arguments: str) -> str:
         """What a command prints."""
