@@ -2,6 +2,7 @@
 import { watchDialogs } from "./dialog.js";
 import { watchMenus } from "./menu.js";
 import { watchMessages } from "./messages.js";
+import { watchPlayers } from "./player.js";
 import { watchPolling } from "./poll.js";
 import { watchThemes } from "./theme.js";
 import { watchTimes } from "./times.js";
@@ -13,4 +14,5 @@ watchMenus();
 watchDialogs();
 watchMessages();
 watchPolling();
+watchPlayers();
 watchUploads();

@@ -1,5 +1,6 @@
 """A workplace for recordings: the real reader, and recognisers that speak to emulators."""
 
+import threading
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -22,6 +23,7 @@ from webapp.providers.speechkit import Options, SpeechKit
 from webapp.worker.handlers import HANDLERS
 
 SOON = 0.01
+NEVER = threading.Event()
 _opened: list[SpeechKit | OpenAIRecogniser | OpenAIAnalyst] = []
 
 

@@ -10,6 +10,7 @@ from webapp.accounts.throttle import SignInThrottle
 from webapp.config import Settings
 from webapp.web import (
     account_pages,
+    audio_pages,
     commands,
     document_pages,
     formatting,
@@ -30,7 +31,17 @@ from webapp.web.metrics import init_metrics
 from webapp.web.security import init_security
 from webapp.web.uploads import init_uploads
 
-_PAGES = (account_pages, document_pages, health, library_pages, ops_pages, search_pages, stage_pages, upload_pages)
+_PAGES = (
+    account_pages,
+    audio_pages,
+    document_pages,
+    health,
+    library_pages,
+    ops_pages,
+    search_pages,
+    stage_pages,
+    upload_pages,
+)
 
 
 def register_pages(app: Flask, settings: Settings) -> None:

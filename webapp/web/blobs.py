@@ -6,6 +6,7 @@ from io import BytesIO
 from typing import BinaryIO
 
 from flask import Response, request, send_file
+from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from webapp.documents.model import Document
 from webapp.providers.errors import BlobMissing, ProviderError
@@ -33,6 +34,29 @@ def download_blob(store: BlobStore, document: Document) -> Response:
     response.make_conditional(request, accept_ranges=True, complete_length=document.size_bytes)
     if request.method == "HEAD" or response.status_code == 304:
         # An answer without a body is sent without ever being closed.
+        stream.close()
+    return response
+
+
+def play(store: BlobStore, path: str) -> Response:
+    """Sound that we made ourselves, to be played in a page: whole, or the range that a player asks for."""
+    try:
+        size_bytes = store.size(path)
+        stream = store.open(path)
+    except BlobMissing as error:
+        raise Problem(404, detail="The stored sound is gone.") from error
+    response = send_file(stream, mimetype="audio/ogg", conditional=False)
+    response.content_length = size_bytes
+    response.headers["Content-Security-Policy"] = _POLICY
+    response.headers["Cache-Control"] = "private, no-cache"
+    # Its name follows from what is in it.
+    response.set_etag(path.rpartition("/")[2].removesuffix(".ogg"))
+    try:
+        response.make_conditional(request, accept_ranges=True, complete_length=size_bytes)
+    except RequestedRangeNotSatisfiable:
+        stream.close()
+        raise
+    if request.method == "HEAD" or response.status_code == 304:
         stream.close()
     return response
 

@@ -17,7 +17,7 @@ from webapp.pipeline.markdown import split_pages
 from webapp.providers.errors import BlobMissing
 from webapp.search import passages
 from webapp.search.model import Chunk
-from webapp.web import blobs, fragments, markdown
+from webapp.web import blobs, fragments, markdown, recordings
 from webapp.web.access import get_document, org_id, principal, services
 from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
@@ -79,7 +79,8 @@ def show(document_id: UUID) -> Response:
     found = _find(document_id)
     if fragments.is_for_program():
         return jsonify({**document_json(found.standing), "counts": found.counts})
-    return _section(found, "text", lambda: None, text=_text(found))
+    recording = recordings.find(services(), found.document) if found.standing.has_result else None
+    return _section(found, "text", lambda: None, recording=recording, text=None if recording else _text(found))
 
 
 @pages.get("/status")
@@ -379,5 +380,7 @@ def _chunk_json(chunk: Chunk) -> dict[str, Any]:
         "heading": chunk.heading,
         "page_from": chunk.page_from,
         "page_to": chunk.page_to,
+        "time_from": chunk.time_from,
+        "time_to": chunk.time_to,
         "embedding_model": chunk.embedding_model,
     }

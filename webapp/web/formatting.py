@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from flask import Flask
 
 from webapp.clock import utc_now
+from webapp.pipeline.transcript import clock_time
 
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
@@ -58,5 +59,5 @@ def duration(seconds: float) -> str:
 
 def register(app: Flask) -> None:
     """Make the filters known to the templates."""
-    for filter_ in (filesize, count, ago, instant, duration):
+    for filter_ in (filesize, count, ago, instant, duration, clock_time):
         app.add_template_filter(filter_)

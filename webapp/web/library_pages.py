@@ -22,7 +22,7 @@ PAGE_ROWS = 50
 PAGE_ROWS_MAX = 200
 _Q_CHARACTERS_MAX = 200
 # What a file dialog offers first; what a file really is decides its content.
-ACCEPT = ".pdf,.txt,.text,.log,.md,.markdown,application/pdf,text/plain,text/markdown"
+ACCEPT = ".pdf,.txt,.text,.log,.md,.markdown,.mkv,.amr,application/pdf,text/plain,text/markdown,audio/*,video/*"
 
 Choice = TypeVar("Choice", bound=StrEnum)
 

@@ -45,6 +45,9 @@ def show() -> Response:
 
 
 def _url(hit: Hit) -> str:
+    if hit.time_from is not None:
+        # The player begins there.
+        return url_for("document.show", document_id=hit.document_id, _anchor=f"t={hit.time_from:.1f}")
     if hit.page_from:
         return url_for(
             "document.show", document_id=hit.document_id, page=hit.page_from, _anchor=f"page-{hit.page_from}"
@@ -73,5 +76,7 @@ def _hit_json(hit: Hit) -> dict[str, object]:
         "heading": hit.heading,
         "page_from": hit.page_from,
         "page_to": hit.page_to,
+        "time_from": hit.time_from,
+        "time_to": hit.time_to,
         "score": hit.score,
     }

@@ -29,8 +29,8 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 _POLICY = (
-    "default-src 'self'; script-src {scripts}; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
-    "form-action 'self'"
+    "default-src 'self'; script-src {scripts}; object-src 'none'; media-src 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; form-action 'self'"
 )
 
 

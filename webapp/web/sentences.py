@@ -93,6 +93,36 @@ _FAILURES = {
         "Whoever runs Docmill can set up a speech service that knows it; then choose Reprocess.",
         may_pass=False,
     ),
+    FailureCode.NO_SOUND: Sentence(
+        "There is no sound in it",
+        "The file has no sound track, so there is nothing to write down.",
+        "Check that the recording was saved with its sound, and upload that one.",
+        may_pass=False,
+    ),
+    FailureCode.SILENT: Sentence(
+        "Nothing can be heard",
+        "The recording is silent from beginning to end.",
+        "Listen to it on your computer: the microphone may have been off.",
+        may_pass=False,
+    ),
+    FailureCode.NO_SPEECH: Sentence(
+        "No words were made out",
+        "There is sound in the recording, but nobody speaks in it, or too faintly.",
+        "If somebody does speak in it, make the recording louder and upload it again.",
+        may_pass=False,
+    ),
+    FailureCode.TOO_LONG: Sentence(
+        "The recording is too long",
+        "It lasts longer than is allowed here.",
+        "Cut it into shorter parts, or ask whoever runs Docmill to raise the limit.",
+        may_pass=False,
+    ),
+    FailureCode.LANGUAGE: Sentence(
+        "The language is not known here",
+        "Somebody speaks in it, but in a language that this recogniser does not know. The one that comes with Docmill "
+        "knows English only.",
+        "Whoever runs Docmill can choose a service that knows more languages; then choose Reprocess.",
+    ),
     FailureCode.UNAVAILABLE: Sentence(
         "A service that is needed did not answer",
         "It was tried several times.",
@@ -233,7 +263,9 @@ _REFUSALS = {
     RefusalCode.EMPTY: Refusal(422, "The file is empty", "There is nothing in it to read."),
     RefusalCode.TOO_LARGE: Refusal(413, "The file is too large", "Files may be up to {limit} here."),
     RefusalCode.UNSUPPORTED: Refusal(
-        415, "This kind of file can't be read", "It is {a_label}. Docmill reads PDF, plain text and Markdown."
+        415,
+        "This kind of file can't be read",
+        "It is {a_label}. Docmill reads PDF, plain text, Markdown, and recordings.",
     ),
     RefusalCode.MISMATCH: Refusal(
         415, "The file is not what its name says", "By its content it is {a_label}. Rename it, or export it anew."

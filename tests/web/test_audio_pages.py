@@ -1,0 +1,134 @@
+"""A recording's page and its parts: sound in ranges, what was said in every form, hits that play from their moment."""
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import pytest
+from flask import Flask
+
+from tests import sounds
+from tests.emulators.speechkit import SpeechKitServer
+from tests.hashed_words import HashedWords
+from tests.pipeline import studio
+from tests.web.people import Browser, People, Program
+from webapp.clock import monotonic
+from webapp.db import transaction
+from webapp.pipeline import lifecycle
+from webapp.pipeline.ingest import ingest, receive
+from webapp.pipeline.services import Services
+from webapp.pipeline.steps import Snoozed, StageContext
+from webapp.providers.audio_decode import AudioDecoder
+from webapp.providers.local_analysis import LocalAnalyst
+from webapp.providers.speech_ports import SpeechProviders
+from webapp.worker.handlers import HANDLERS
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[AudioDecoder]:
+    reader = AudioDecoder()
+    yield reader
+    reader.close()
+
+
+@pytest.fixture
+def recording(app: Flask, people: People, reader: AudioDecoder, speechkit: SpeechKitServer) -> Iterator[UUID]:
+    """A call of two speakers that is ready."""
+    services = app.extensions["docmill"]
+    speech = SpeechProviders(reader, studio.speechkit_at(speechkit, reader), LocalAnalyst())
+    providers = replace(services.providers, speech=speech, embedder=HashedWords())
+    app.extensions["docmill"] = services = replace(services, providers=providers)
+    with app.app_context():
+        data = sounds.wav(sounds.two_speakers(20), channels=2)
+        yield _process(services, people.org(), data)
+    studio.close_clients()
+
+
+def _process(services: Services, org_id: UUID, data: bytes) -> UUID:
+    incoming = receive(services.providers.blobs.incoming(), io.BytesIO(data), 1 << 30)
+    document_id = ingest(services, org_id, incoming, "weekly call.wav").document.id
+    while True:
+        with transaction(everywhere=True):
+            leases = services.queue.claim("tests")
+            for lease in leases:
+                lifecycle.start_run(services.queue, lease)
+        for lease in leases:
+            context = StageContext(lease, services.queue, services.providers, 2, monotonic() + 60, studio.NEVER)
+            try:
+                HANDLERS[lease.stage](context)
+            except Snoozed:
+                with transaction(org_id):
+                    services.queue.snooze(lease, 0)
+            if lease.stage == "analyze":
+                return document_id
+
+
+def test_the_page_has_player_transcript_and_notes(browser: Browser, recording: UUID) -> None:
+    page = browser.get(f"/documents/{recording}").text
+    assert f'<source src="/documents/{recording}/audio" type="audio/ogg">' in page
+    assert "Speaker 1" in page
+    assert f'href="/documents/{recording}/audio#t=0.0"' in page
+    assert "Good morning everyone." in page
+    assert "Action items" in page
+    assert "Picked out of the transcript by rules" in page
+    assert "0:20" in browser.get(f"/documents/{recording}/fields").text
+
+
+def test_the_sound_comes_whole_and_in_ranges(browser: Browser, recording: UUID) -> None:
+    whole = browser.get(f"/documents/{recording}/audio", buffered=True)
+    assert (whole.status_code, whole.mimetype, whole.headers["Accept-Ranges"]) == (200, "audio/ogg", "bytes")
+    assert whole.data.startswith(b"OggS")
+    assert "attachment" not in whole.headers.get("Content-Disposition", "")
+    part = browser.get(f"/documents/{recording}/audio", buffered=True, headers={"Range": "bytes=100-199"})
+    assert (part.status_code, part.data) == (206, whole.data[100:200])
+    assert part.headers["Content-Range"] == f"bytes 100-199/{len(whole.data)}"
+    beyond = browser.get(f"/documents/{recording}/audio", buffered=True, headers={"Range": f"bytes={len(whole.data)}-"})
+    assert beyond.status_code == 416
+
+
+def test_sound_may_come_from_here_alone(browser: Browser, recording: UUID) -> None:
+    assert "media-src 'self'" in browser.get(f"/documents/{recording}").headers["Content-Security-Policy"]
+
+
+def test_subtitles_are_well_formed(browser: Browser, recording: UUID) -> None:
+    vtt = browser.get(f"/documents/{recording}/transcript.vtt", buffered=True)
+    assert vtt.mimetype == "text/vtt"
+    assert 'filename="weekly call.vtt"' in vtt.headers["Content-Disposition"]
+    assert vtt.text.startswith("WEBVTT\n\n1\n00:00:00.000 --> 00:00:0")
+    assert "<v Speaker 2>" in vtt.text
+    srt = browser.get(f"/documents/{recording}/transcript.srt", buffered=True).text
+    assert srt.startswith("1\n00:00:00,000 --> 00:00:0")
+    assert "\n\n2\n" in srt
+    assert browser.get(f"/documents/{recording}/transcript.txt", buffered=True).text.startswith(
+        "[0:00] Speaker 1: Good morning"
+    )
+
+
+def test_a_program_gets_it_all(program: Program, recording: UUID) -> None:
+    found = program.get(f"/documents/{recording}/transcript").json
+    assert found is not None
+    assert found["duration_seconds"] == pytest.approx(20, abs=0.1)
+    assert (found["channels"], found["language"], found["analyst"]) == (2, "en", "local")
+    assert {"start", "end", "speaker", "text"} == set(found["segments"][0])
+    assert found["promises"]
+    chunk = program.get(f"/documents/{recording}/chunks").json["chunks"][0]  # type: ignore[index]
+    assert (chunk["time_from"], chunk["page_from"]) == (0, None)
+
+
+def test_a_hit_plays_from_its_moment(browser: Browser, program: Program, recording: UUID) -> None:
+    page = browser.get("/search?q=harbour+contract").text
+    assert f'href="/documents/{recording}#t=' in page
+    hits = program.get("/search?q=harbour+contract").json["hits"]  # type: ignore[index]
+    assert hits[0]["time_from"] is not None
+
+
+@pytest.mark.parametrize("part", ["audio", "transcript", "transcript.vtt", "transcript.srt", "transcript.txt"])
+def test_strangers_find_nothing(people: People, recording: UUID, part: str) -> None:
+    other = people.browser(org="Theirs", email="eve@example.org")
+    assert other.get(f"/documents/{recording}/{part}").status_code == 404
+    assert people.browser().get(f"/documents/{uuid4()}/{part}").status_code == 404
+
+
+def test_another_form_is_unknown(browser: Browser, recording: UUID) -> None:
+    assert browser.get(f"/documents/{recording}/transcript.exe", buffered=True).status_code == 404
