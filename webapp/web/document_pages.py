@@ -21,7 +21,7 @@ from webapp.web import blobs, fragments, markdown, recordings
 from webapp.web.access import get_document, org_id, principal, services
 from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
-from webapp.web.standing import Standing, document_json, run_json, run_seconds, standings
+from webapp.web.standing import Standing, document_json, is_in_pause, run_json, run_seconds, standings
 from webapp.web.timeline import run_views
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
@@ -281,6 +281,7 @@ def _context(found: Found) -> dict[str, Any]:
     return {
         "document": found.document,
         "live": found.standing,
+        "is_in_pause": is_in_pause(services().queue, found.standing),
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
     }

@@ -74,13 +74,20 @@ class _OrgFigures(Collector):
             jobs = services().queue.counts(self.org_id)
             documents = library.counts(self.org_id)
             wait = oldest_due_seconds(self.org_id)
+            stages = services().queue.stage_counts(self.org_id)
+            controls = services().queue.controls()
         yield _gauge("docmill_jobs", "Jobs by status", {status.lower(): number for status, number in jobs.items()})
         yield _gauge("docmill_documents", "Documents by status", {s.lower(): number for s, number in documents.items()})
         yield GaugeMetricFamily("docmill_oldest_due_job_seconds", "Age of the longest waiting job", wait or 0.0)
+        yield _gauge(
+            "docmill_stage_due_jobs", "Jobs that could be taken now", {n: s.due for n, s in stages.items()}, "stage"
+        )
+        held = {name: int(control.allowance() == 0) for name, control in controls.items()}
+        yield _gauge("docmill_stage_held", "1 where a stage is paused or rests; * stands for all", held, "stage")
 
 
-def _gauge(name: str, what: str, values: dict[str, int]) -> Metric:
-    family = GaugeMetricFamily(name, what, labels=("status",))
+def _gauge(name: str, what: str, values: dict[str, int], label: str = "status") -> Metric:
+    family = GaugeMetricFamily(name, what, labels=(label,))
     for status, number in values.items():
         family.add_metric((status,), number)
     return family

@@ -10,7 +10,9 @@ from webapp.clock import utc_now
 from webapp.documents.library import Row
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, RunState
+from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.queue import Job, JobQueue
+from webapp.jobs.states import JobStatus
 from webapp.pipeline.stages import first_stage, way_of
 from webapp.web.sentences import Sentence, failure
 
@@ -156,6 +158,15 @@ def standings(queue: JobQueue, rows: Sequence[Row]) -> list[Standing]:
     """The standing of each row, with one query for all their jobs."""
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
     return [Standing(row.document, row.run, jobs.get(row.run.id) if row.run else None) for row in rows]
+
+
+def is_in_pause(queue: JobQueue, standing: Standing) -> bool:
+    """Whether nobody may go on with it for now, because its stage or everything is paused."""
+    job = standing.job
+    if not standing.is_processing or job is None or job.status is not JobStatus.PENDING:
+        return False
+    controls = queue.controls()
+    return any(name in controls and controls[name].is_paused for name in (EVERY_STAGE, job.stage))
 
 
 def run_failure(run: ProcessingRun) -> Sentence | None:
