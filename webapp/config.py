@@ -94,6 +94,8 @@ class Settings:
     extract_timeout_seconds: float
     extract_memory_mb: int
     embed_threads: int
+    connection_neighbours: int
+    connection_threshold: float
     htmx_url: str | None
     htmx_integrity: str | None
     session_days: int
@@ -154,6 +156,8 @@ def _read(env: Reader) -> Settings:
         htmx_url=env.optional("HTMX_URL"),
         htmx_integrity=env.optional("HTMX_INTEGRITY"),
         session_days=env.whole("SESSION_DAYS", 30),
+        connection_neighbours=env.whole("CONNECTION_NEIGHBOURS", 5, most=50),
+        connection_threshold=env.share("CONNECTION_THRESHOLD", 0.55),
         **_queue(env),
         **_cloud(env),
         **_recordings(env, embedded=embedded),

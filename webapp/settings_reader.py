@@ -59,6 +59,10 @@ class Reader:
         """A number of days; 0 stands for "for ever"."""
         return self._number(name, default, 0.0, float, "a number of days", 36_500.0)
 
+    def share(self, name: str, default: float) -> float:
+        """A number from 0 to 1."""
+        return self._number(name, default, 0.0, float, "a number", 1.0)
+
     def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
         value = self.text(name, default)
         if value not in choices:

@@ -30,6 +30,7 @@ ORG_TABLES = (
     "document_processing_jobs",
     "chunks",
     "embedding_cache",
+    "chunk_values",
     "connections",
 )
 
@@ -216,6 +217,7 @@ def _documents() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_processing_runs")),
         sa.UniqueConstraint("org_id", "id", name=op.f("uq_processing_runs_org_id_id")),
+        sa.UniqueConstraint("org_id", "document_id", "id", name=op.f("uq_processing_runs_org_id_document_id_id")),
     )
     op.create_index(
         "ix_processing_runs_document_id_created_at_id",
@@ -400,15 +402,9 @@ def _jobs() -> None:
             name=op.f("ck_document_processing_jobs_attempts"),
         ),
         sa.ForeignKeyConstraint(
-            ["org_id", "document_id"],
-            ["documents.org_id", "documents.id"],
-            name=op.f("fk_document_processing_jobs_org_id_document_id_documents"),
-            ondelete="CASCADE",
-        ),
-        sa.ForeignKeyConstraint(
-            ["org_id", "run_id"],
-            ["processing_runs.org_id", "processing_runs.id"],
-            name=op.f("fk_document_processing_jobs_org_id_run_id_processing_runs"),
+            ["org_id", "document_id", "run_id"],
+            ["processing_runs.org_id", "processing_runs.document_id", "processing_runs.id"],
+            name=op.f("fk_document_processing_jobs_run"),
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_document_processing_jobs")),
@@ -429,7 +425,6 @@ def _jobs() -> None:
         postgresql_where=sa.text("status = 'PROCESSING'"),
         sqlite_where=sa.text("status = 'PROCESSING'"),
     )
-    op.create_index("ix_jobs_org_id_document_id", "document_processing_jobs", ["org_id", "document_id"], unique=False)
     op.create_index("ix_jobs_org_id_status_id", "document_processing_jobs", ["org_id", "status", "id"], unique=False)
     op.create_index("ix_jobs_run_id_org_id", "document_processing_jobs", ["run_id", "org_id"], unique=False)
     op.create_index(
@@ -511,6 +506,27 @@ def _search() -> None:
         ),
         sa.PrimaryKeyConstraint("org_id", "model", "text_sha256", name=op.f("pk_embedding_cache")),
     )
+    _connections()
+
+
+def _connections() -> None:
+    op.create_table(
+        "chunk_values",
+        sa.Column("chunk_id", sa.Uuid(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.Column("org_id", sa.Uuid(), nullable=False),
+        sa.Column("document_id", sa.Uuid(), nullable=False),
+        sa.CheckConstraint("length(value) BETWEEN 1 AND 200", name=op.f("ck_chunk_values_value")),
+        sa.ForeignKeyConstraint(
+            ["org_id", "chunk_id"],
+            ["chunks.org_id", "chunks.id"],
+            name=op.f("fk_chunk_values_org_id_chunk_id_chunks"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("chunk_id", "value", name=op.f("pk_chunk_values")),
+    )
+    for columns in (["org_id", "value"], ["org_id", "document_id"], ["org_id", "chunk_id"]):
+        op.create_index(f"ix_chunk_values_{'_'.join(columns)}", "chunk_values", columns, unique=False)
     op.create_table(
         "connections",
         sa.Column("source_chunk_id", sa.Uuid(), nullable=False),
@@ -520,6 +536,7 @@ def _search() -> None:
         sa.Column("score", sa.Float(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.CheckConstraint("source_chunk_id <> target_chunk_id", name=op.f("ck_connections_two_ends")),
+        sa.CheckConstraint("kind IN ('similar', 'near_duplicate', 'shared_value')", name=op.f("ck_connections_kind")),
         sa.ForeignKeyConstraint(
             ["org_id", "source_chunk_id"],
             ["chunks.org_id", "chunks.id"],

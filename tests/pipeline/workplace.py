@@ -22,8 +22,10 @@ from webapp.jobs.queue import JobQueue, Lease
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
 from webapp.pipeline import lifecycle
+from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.ingest import Ingested, ingest, receive
 from webapp.pipeline.process import process_document
+from webapp.pipeline.stages import DETECT_CONNECTIONS
 from webapp.pipeline.steps import StageContext
 from webapp.providers.errors import ProviderError
 from webapp.providers.local_blob import LocalBlobStore
@@ -126,6 +128,18 @@ class Workplace:
         context = self.context(lease or self.claim(), **more)
         process_document(context)
         return context
+
+    def connect(self, **more: Any) -> None:
+        """Do the oldest job that looks for connections."""
+        lease = self.claim()
+        assert lease.stage == DETECT_CONNECTIONS
+        detect_connections(self.context(lease, **more))
+
+    def connected(self, data: bytes, filename: str = "a.txt") -> Document:
+        """A document whose connections have been looked for."""
+        document = self.processed(data, filename)
+        self.connect()
+        return document
 
     def processed(self, data: bytes, filename: str = "a.txt") -> Document:
         """A document that is READY."""

@@ -23,6 +23,8 @@ from webapp.documents.states import DocumentStatus, EventKind, FailureType, RunS
 
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 _ERROR_CHARACTERS_MAX = 2000
+# Work that follows a run is done long before so many more have ended.
+_FOLLOWED_RUNS_MAX = 10
 
 
 class DocumentMissing(LookupError):
@@ -161,10 +163,14 @@ def state_of(run_id: UUID) -> RunState | None:
 
 
 def seconds_running(run_id: UUID) -> float:
-    """How much of its window a run has used, by the database's clock; 0 where it has not started."""
+    """How much of its window a run has used, by the database's clock; 0 where it is not running."""
     row = (
         session()
-        .execute(select(ProcessingRun.started_at, type_coerce(now(), UtcDateTime)).where(ProcessingRun.id == run_id))
+        .execute(
+            select(ProcessingRun.started_at, type_coerce(now(), UtcDateTime)).where(
+                ProcessingRun.id == run_id, ProcessingRun.state == RunState.RUNNING
+            )
+        )
         .one_or_none()
     )
     return (row[1] - row[0]).total_seconds() if row and row[0] else 0.0
@@ -178,6 +184,12 @@ def newest_of(document_id: UUID) -> UUID | None:
 def live_of(document_id: UUID) -> list[UUID]:
     """The runs of a document that have not ended, newest first."""
     return list(session().scalars(_newest_first(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)))))
+
+
+def with_work_left(document_id: UUID) -> list[UUID]:
+    """The runs of a document that may have live jobs, newest first: those that live, and the last that succeeded."""
+    succeeded = _runs_of(document_id).where(ProcessingRun.state == RunState.SUCCEEDED)
+    return [*live_of(document_id), *session().scalars(_newest_first(succeeded).limit(_FOLLOWED_RUNS_MAX))]
 
 
 def lock(document_id: UUID, org_id: UUID | None = None) -> None:

@@ -14,7 +14,7 @@ from webapp.db import session, transaction
 from webapp.documents import events, library, runs
 from webapp.documents.runs import Ended, LiveRun
 from webapp.documents.states import EventKind, FailureType, RunState, RunTrigger
-from webapp.jobs.queue import JobError, JobQueue, Lease, NewJob, Reset
+from webapp.jobs.queue import Job, JobError, JobQueue, Lease, NewJob, Reset
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus, Priority
 from webapp.pipeline.stages import first_stage
@@ -186,7 +186,9 @@ def time_out_own_run(queue: JobQueue, lease: Lease) -> None:
     """The same by the run's own worker, as long as the job is its own."""
     with transaction(lease.org_id):
         queue.fence(lease)
-        time_out_run(queue, LiveRun(lease.run_id, lease.org_id, lease.document_id))
+        if not time_out_run(queue, LiveRun(lease.run_id, lease.org_id, lease.document_id)):
+            # The run has ended: only what follows it has taken too long.
+            queue.fail(lease, JobError(EndCode.RUN_TIMED_OUT, "the job exceeded its window"), permanent=True)
 
 
 def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
@@ -266,6 +268,8 @@ def retry_job(
         runs.lock(job.document_id, org_id)
         if runs.newest_of(job.document_id) != job.run_id:
             return Refusal.NOT_NEWEST
+        if runs.state_of(job.run_id) is RunState.SUCCEEDED:
+            return _repeat_follower(queue, job, max_attempts)
         return queue_run(
             queue,
             org_id,
@@ -278,10 +282,27 @@ def retry_job(
         )
 
 
+def _repeat_follower(queue: JobQueue, job: Job, max_attempts: int) -> UUID | Refusal:
+    """What follows a run is done again in the same run: its result stands, and needs no other."""
+    of_stage = [each for each in queue.of_run(job.run_id) if each.stage == job.stage]
+    if of_stage[-1].id != job.id:
+        return Refusal.NOT_NEWEST
+    again = NewJob(
+        org_id=job.org_id,
+        document_id=job.document_id,
+        run_id=job.run_id,
+        stage=job.stage,
+        max_attempts=max_attempts,
+        priority=job.priority,
+    )
+    queue.enqueue([again])
+    return job.run_id
+
+
 def delete_document(queue: JobQueue, org_id: UUID, document_id: UUID) -> list[str] | None:
     """Remove a document at any moment of its processing; the folders of blobs to remove after the commit."""
     with transaction(org_id):
-        for run_id in runs.live_of(document_id):
+        for run_id in runs.with_work_left(document_id):
             queue.cancel_run(run_id)
         return library.delete(org_id, document_id)
 

@@ -11,18 +11,21 @@ from sqlalchemy import delete, insert, update
 
 from webapp.clock import new_id
 from webapp.db import session
+from webapp.documents import runs
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.pipeline import lifecycle
 from webapp.pipeline.artifacts import clear_away
 from webapp.pipeline.chunk import StagedChunk, load_chunks
+from webapp.pipeline.connect import follow_up
 from webapp.pipeline.embed import Vector, embed_missing, load_vectors
 from webapp.pipeline.extract import load_extraction
 from webapp.pipeline.markdown import find_headings, unmark
 from webapp.pipeline.stages import PUBLISH
 from webapp.pipeline.steps import StageContext, Stored
 from webapp.providers.ports import Extraction, Field
-from webapp.search import index
+from webapp.search import index, values
 from webapp.search.index import NewChunk
+from webapp.search.values import NamedValue
 
 TITLE_CHARACTERS_MAX = 300
 # A document has its text; a recording also what was heard, and what the notes say of it.
@@ -47,9 +50,15 @@ def publish(context: StageContext) -> None:
         PUBLISH,
         lambda: _gather(context),
         lambda result: _store(context, result),
-        end=lambda: lifecycle.succeed_run(context.queue, context.lease),
+        end=lambda: _end(context),
     )
     clear_away(context, set(_published(context).values()))
+
+
+def _end(context: StageContext) -> None:
+    """The run has succeeded, and what follows it is in line: both or neither."""
+    lifecycle.succeed_run(context.queue, context.lease)
+    context.queue.enqueue([follow_up(context.lease, context.job_attempts)])
 
 
 def _gather(context: StageContext) -> Result:
@@ -108,7 +117,11 @@ def _title(extraction: Extraction) -> str | None:
 
 def _store(context: StageContext, result: Result) -> Stored:
     org_id, document_id = context.org_id, context.document_id
+    # Before any of its passages: whoever else holds on to them waits for the document's row, too.
+    runs.lock(document_id, org_id)
     replaced = index.replace(org_id, document_id, result.chunks)
+    named = [NamedValue(field.name, field.value, field.page) for field in result.extraction.fields]
+    values.replace(org_id, document_id, result.chunks, named)
     _replace_fields(org_id, document_id, result.extraction.fields)
     _replace_tables(org_id, document_id, result.extraction)
     _replace_artifacts(org_id, document_id, result.artifacts)

@@ -9,6 +9,7 @@ EXTRACT_AUDIO = "extract_audio"
 TRANSCRIBE_START = "transcribe_start"
 TRANSCRIBE_POLL = "transcribe_poll"
 ANALYZE = "analyze"
+DETECT_CONNECTIONS = "detect_connections"
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,16 @@ START_TRANSCRIPTION = Step("starting_transcription", "transcription_started", 0.
 TRANSCRIBE = Step("transcribing", "transcribed", 0.15, artifact="transcript")
 TAKE_NOTES = Step("analyzing", "analyzed", 0.15, artifact="extraction")
 
+CONNECT = Step("connecting", "connected", 1.00)
+
 STAGES: dict[str, tuple[Step, ...]] = {
     PROCESS_DOCUMENT: (EXTRACT, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
     EXTRACT_AUDIO: (READ_SOUND,),
     TRANSCRIBE_START: (START_TRANSCRIPTION,),
     TRANSCRIBE_POLL: (TRANSCRIBE,),
     ANALYZE: (TAKE_NOTES, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
+    # Follows a published result, which does not wait for it.
+    DETECT_CONNECTIONS: (CONNECT,),
 }
 
 # Stages that follow one another on the way to one result: they fill one bar.

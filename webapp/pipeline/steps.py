@@ -16,6 +16,7 @@ from webapp.jobs.queue import JobQueue, Lease
 from webapp.pipeline.stages import Step, progress_at
 from webapp.providers.errors import ProviderError, RateLimited
 from webapp.providers.ports import Providers
+from webapp.search.neighbours import Rules
 
 Result = TypeVar("Result")
 
@@ -76,6 +77,7 @@ class StageContext:
     extract_timeout_seconds: float = float("inf")
     job_attempts: int = 5
     poll_attempts: int = 20
+    linking: Rules = field(default_factory=Rules)
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
     _progress_at: float = field(init=False, default=0.0)

@@ -1,4 +1,4 @@
-"""The tables of passages: chunks, the cache of their vectors, and their connections."""
+"""The tables of passages: chunks, the cache of their vectors, what they hold, and their connections."""
 
 from datetime import datetime
 from typing import Any
@@ -65,14 +65,36 @@ class CachedEmbedding(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
 
 
+class ChunkValue(Base):
+    """Something in a passage that stands for itself: a number, a code, an address."""
+
+    __tablename__ = "chunk_values"
+    __table_args__ = (
+        ForeignKeyConstraint(["org_id", "chunk_id"], ["chunks.org_id", "chunks.id"], ondelete="CASCADE"),
+        CheckConstraint("length(value) BETWEEN 1 AND 200", name="value"),
+        Index("ix_chunk_values_org_id_value", "org_id", "value"),
+        Index("ix_chunk_values_org_id_document_id", "org_id", "document_id"),
+        Index("ix_chunk_values_org_id_chunk_id", "org_id", "chunk_id"),
+    )
+
+    chunk_id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)
+    value: Mapped[str] = mapped_column(Text, primary_key=True)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID] = mapped_column(Uuid)
+
+
 class Connection(Base):
-    """Two passages of different documents that belong together, and how."""
+    """Two passages of different documents that belong together, and how.
+
+    It is stored once, with the passage that found it, and read from both ends.
+    """
 
     __tablename__ = "connections"
     __table_args__ = (
         ForeignKeyConstraint(["org_id", "source_chunk_id"], ["chunks.org_id", "chunks.id"], ondelete="CASCADE"),
         ForeignKeyConstraint(["org_id", "target_chunk_id"], ["chunks.org_id", "chunks.id"], ondelete="CASCADE"),
         CheckConstraint("source_chunk_id <> target_chunk_id", name="two_ends"),
+        CheckConstraint("kind IN ('similar', 'near_duplicate', 'shared_value')", name="kind"),
         Index("ix_connections_org_id_target_chunk_id", "org_id", "target_chunk_id"),
         Index("ix_connections_org_id_source_chunk_id", "org_id", "source_chunk_id"),
     )

@@ -1,5 +1,7 @@
 """Finding passages by meaning: the ones whose vectors point where the query's does."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -32,12 +34,13 @@ def nearest(org_id: UUID, wanted: QueryVector, limit: int, folder: Path) -> list
     """The passages of an org that come nearest, best first; `folder` is where SQLite's matrices lie."""
     if session().get_bind().dialect.name != "postgresql":
         return matrix.nearest(folder, org_id, wanted.model, wanted.values, limit)
-    if INDEXED_MODELS.get(wanted.model) == len(wanted.values) and _is_large(org_id):
+    if INDEXED_MODELS.get(wanted.model) == len(wanted.values) and is_large(org_id):
         return _by_index(org_id, wanted, limit)
     return _by_comparing(org_id, wanted, limit)
 
 
-def _is_large(org_id: UUID) -> bool:
+def is_large(org_id: UUID) -> bool:
+    """Whether an org has more passages than are compared one by one."""
     some = "SELECT count(*) FROM (SELECT 1 FROM chunks WHERE org_id = :org_id LIMIT :most) AS few"
     count = session().scalar(
         text(some).bindparams(bindparam("org_id", type_=Uuid)), {"org_id": org_id, "most": EXACT_CHUNKS_MAX + 1}
@@ -66,18 +69,24 @@ _SORT_AGAIN = text("SELECT set_config('enable_sort', 'on', true)")
 
 
 def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:
-    session().execute(_SCAN_ON)
     dimensions = INDEXED_MODELS[wanted.model]
     distance = f"embedding::vector({dimensions}) <=> CAST(:wanted AS vector({dimensions}))"
     # Relaxed order is nearly right: the outer ORDER BY makes it right. Both names are our own.
-    found = _ids(
-        f"WITH near AS MATERIALIZED (SELECT id, {distance} AS distance FROM chunks "  # noqa: S608
-        f"WHERE org_id = :org_id AND embedding_model = '{wanted.model}' ORDER BY {distance} LIMIT :limit) "
-        "SELECT id FROM near ORDER BY distance, id",
-        {"org_id": org_id, "wanted": wanted.values, "limit": limit},
-    )
+    with scanning_on():
+        return _ids(
+            f"WITH near AS MATERIALIZED (SELECT id, {distance} AS distance FROM chunks "  # noqa: S608
+            f"WHERE org_id = :org_id AND embedding_model = '{wanted.model}' ORDER BY {distance} LIMIT :limit) "
+            "SELECT id FROM near ORDER BY distance, id",
+            {"org_id": org_id, "wanted": wanted.values, "limit": limit},
+        )
+
+
+@contextmanager
+def scanning_on() -> Iterator[None]:
+    """Let the index be used in this transaction, and read on until there is enough."""
+    session().execute(_SCAN_ON)
+    yield
     session().execute(_SORT_AGAIN)
-    return found
 
 
 def _ids(statement: str, values: dict[str, object]) -> list[UUID]:

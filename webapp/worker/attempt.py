@@ -18,6 +18,7 @@ from webapp.pipeline.lifecycle import EndCode
 from webapp.pipeline.services import Services
 from webapp.pipeline.steps import Drained, Snoozed, StageContext, Stopping, WindowExceeded
 from webapp.providers.errors import ProviderError
+from webapp.search.neighbours import Rules
 from webapp.worker.backoff import Backoff, spread
 from webapp.worker.policy import ExecutionPolicy
 
@@ -94,6 +95,7 @@ class Attempts:
         return Claimed(lease, monotonic() + left)
 
     def _context(self, claimed: Claimed, stopping: Stopping) -> StageContext:
+        settings = self.services.settings
         return StageContext(
             lease=claimed.lease,
             queue=self.services.queue,
@@ -101,9 +103,10 @@ class Attempts:
             step_attempts=self.policy.step_attempts,
             deadline=claimed.deadline,
             stopping=stopping,
-            extract_timeout_seconds=self.services.settings.extract_timeout_seconds,
+            extract_timeout_seconds=settings.extract_timeout_seconds,
             job_attempts=self.policy.job_attempts,
             poll_attempts=self.policy.poll_attempts,
+            linking=Rules(settings.connection_neighbours, settings.connection_threshold),
         )
 
     def _work(self, context: StageContext) -> BaseException | None:

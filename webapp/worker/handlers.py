@@ -4,8 +4,16 @@ from collections.abc import Mapping
 
 from webapp.pipeline.analyze import analyze
 from webapp.pipeline.audio import extract_audio
+from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import ANALYZE, EXTRACT_AUDIO, PROCESS_DOCUMENT, TRANSCRIBE_POLL, TRANSCRIBE_START
+from webapp.pipeline.stages import (
+    ANALYZE,
+    DETECT_CONNECTIONS,
+    EXTRACT_AUDIO,
+    PROCESS_DOCUMENT,
+    TRANSCRIBE_POLL,
+    TRANSCRIBE_START,
+)
 from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
 from webapp.worker.attempt import Handler
 
@@ -15,4 +23,5 @@ HANDLERS: Mapping[str, Handler] = {
     TRANSCRIBE_START: transcribe_start,
     TRANSCRIBE_POLL: transcribe_poll,
     ANALYZE: analyze,
+    DETECT_CONNECTIONS: detect_connections,
 }

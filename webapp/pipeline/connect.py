@@ -1,0 +1,140 @@
+"""The stage `detect_connections`: what the passages of other documents have to do with a document's own.
+
+It follows the publishing of a result, as a job of its own that nobody waits for. It may find the
+document published anew, or others changed or gone: what it can't store any more it leaves out.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+
+from webapp import db
+from webapp.documents.model import Document
+from webapp.jobs.queue import Lease, NewJob
+from webapp.jobs.states import Priority
+from webapp.pipeline.stages import CONNECT, DETECT_CONNECTIONS
+from webapp.pipeline.steps import StageContext, Stored
+from webapp.search import connections, neighbours, values
+from webapp.search.connections import Kind, Link
+from webapp.search.neighbours import Near, Nearest
+
+# Passages that differ in hardly anything: a quotation, a boilerplate, another version.
+NEAR_DUPLICATE = 0.97
+SOURCES_PER_QUERY = 200
+# Nothing is paid for here, so trying again costs nobody anything.
+ATTEMPTS_LEAST = 3
+
+
+def follow_up(lease: Lease, job_attempts: int) -> NewJob:
+    """The job that follows a published result."""
+    return NewJob(
+        org_id=lease.org_id,
+        document_id=lease.document_id,
+        run_id=lease.run_id,
+        stage=DETECT_CONNECTIONS,
+        max_attempts=max(ATTEMPTS_LEAST, job_attempts),
+        priority=Priority.BACKGROUND,
+    )
+
+
+def detect_connections(context: StageContext) -> None:
+    """Find the connections of what this run has published, and store them together with the job's end."""
+    context.step(
+        CONNECT,
+        lambda: _find(context),
+        lambda links: _store(context, links),
+        end=lambda: context.queue.complete(context.lease),
+    )
+
+
+def _find(context: StageContext) -> list[Link]:
+    published = _published(context)
+    if published is None:
+        return []
+    return [*_near(context, published), *_sharing(context)]
+
+
+def _published(context: StageContext) -> str | None:
+    """The model of the result's vectors; None where another run's result stands by now, which has its own job."""
+    with db.reading(context.org_id) as session:
+        row = session.execute(
+            select(Document.published_run_id, Document.embedding_model).where(
+                Document.org_id == context.org_id, Document.id == context.document_id
+            )
+        ).one_or_none()
+    if row is None or row.published_run_id != context.run_id:
+        return None
+    return str(row.embedding_model)
+
+
+def _near(context: StageContext, model: str) -> Iterator[Link]:
+    for near in _by_index(context, model) if _has_index(context, model) else _by_comparing(context, model):
+        kind = Kind.NEAR_DUPLICATE if near.score >= NEAR_DUPLICATE else Kind.SIMILAR
+        yield Link(near.source, near.target, near.document_id, kind, near.score)
+
+
+def _has_index(context: StageContext, model: str) -> bool:
+    with db.reading(context.org_id):
+        return neighbours.has_index(context.org_id, model)
+
+
+def _by_comparing(context: StageContext, model: str) -> list[Near]:
+    """Block by block, each in a short transaction: rows that come or go meanwhile do no harm."""
+    org_id, document_id = context.org_id, context.document_id
+    with db.reading(org_id):
+        own = neighbours.of_document(org_id, document_id, model)
+    nearest, after = Nearest(own, context.linking), None
+    while True:
+        context.check()
+        with db.reading(org_id):
+            block = neighbours.of_others(org_id, document_id, model, after)
+        if not block.ids:
+            return nearest.found()
+        nearest.meet(block)
+        after = block.ids[-1]
+
+
+def _by_index(context: StageContext, model: str) -> Iterator[Near]:
+    org_id, document_id = context.org_id, context.document_id
+    with db.reading(org_id):
+        sources = list(neighbours.of_document(org_id, document_id, model).ids)
+    for number, part in enumerate(_parts(sources)):
+        context.check()
+        with db.reading(org_id):
+            yield from neighbours.by_index(org_id, document_id, model, part, context.linking)
+        context.progress((number + 1) * SOURCES_PER_QUERY / len(sources))
+
+
+def _sharing(context: StageContext) -> Iterator[Link]:
+    """The rarest first, and of each passage not more than it has neighbours."""
+    with db.reading(context.org_id):
+        found = values.shared(context.org_id, context.document_id)
+    best: dict[tuple[UUID, UUID], values.Shared] = {}
+    for each in found:
+        key = (each.source, each.target)
+        if key not in best or each.rarity > best[key].rarity:
+            best[key] = each
+    ordered = sorted(best.values(), key=lambda each: (each.source, -each.rarity, each.target))
+    for _, of_passage in groupby(ordered, key=lambda each: each.source):
+        for each in islice(of_passage, context.linking.count):
+            yield Link(each.source, each.target, each.document_id, Kind.SHARED_VALUE, each.rarity)
+
+
+def _store(context: StageContext, links: list[Link]) -> Stored:
+    """All of it, or nothing where another result was published meanwhile: that one's own job comes after it."""
+    org_id, document_id = context.org_id, context.document_id
+    connections.hold_documents(org_id, {document_id, *(link.document_id for link in links)})
+    if _published(context) is None:
+        return Stored(details={"overtaken": True})
+    changed = connections.replace(org_id, document_id, links)
+    details: dict[str, Any] = {"added": changed.added, "kept": changed.kept, "removed": changed.removed}
+    return Stored(details=details | ({"vanished": changed.vanished} if changed.vanished else {}))
+
+
+def _parts(ids: Iterable[UUID]) -> Iterator[list[UUID]]:
+    rest = iter(ids)
+    while part := list(islice(rest, SOURCES_PER_QUERY)):
+        yield part

@@ -1,0 +1,227 @@
+"""Connections between passages of different documents: written as sets, read from both ends.
+
+A row belongs to the passage that found the other. Whoever finds anew replaces the rows of its own
+document, and leaves alone what others have found in it. Passages that vanish take their rows along.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    CTE,
+    Float,
+    Select,
+    Subquery,
+    Text,
+    Uuid,
+    case,
+    column,
+    delete,
+    func,
+    literal,
+    select,
+    tuple_,
+    union_all,
+    values,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import aliased, defer
+
+from webapp.clock import now
+from webapp.db import session
+from webapp.documents.model import Document
+from webapp.search.model import Chunk, Connection
+
+ROWS_PER_STATEMENT = 500
+SCORE_TOLERANCE = 0.001
+
+
+class Kind(StrEnum):
+    """Why two passages belong together; in the order in which people want to see them."""
+
+    NEAR_DUPLICATE = "near_duplicate"
+    """The same text, but for a word or two."""
+    SHARED_VALUE = "shared_value"
+    """Both hold the same number, code or address."""
+    SIMILAR = "similar"
+    """They speak of the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A connection to be stored: from a passage of the document to one of another."""
+
+    source: UUID
+    target: UUID
+    document_id: UUID
+    kind: Kind
+    score: float
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What replacing a document's connections did. `vanished` had lost an end by then."""
+
+    added: int
+    kept: int
+    removed: int
+    vanished: int
+
+
+@dataclass(frozen=True)
+class Connected:
+    """A connection as the reader of a document sees it: one of its passages, and one of another's."""
+
+    kind: Kind
+    score: float
+    passage: Chunk
+    other: Chunk
+    document: Document
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another document, and how much connects it with the one that is read."""
+
+    document: Document
+    connections: int
+    score: float
+
+
+def hold_documents(org_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
+    """Keep these documents from being published anew or deleted until the end of the transaction.
+
+    Whoever changes a document's passages locks its row first, so all wait for each other in one
+    order, and nobody for ever. Those that are gone are left out.
+    """
+    held: set[UUID] = set()
+    for part in _parts(sorted(ids)):
+        rows = select(Document.id).where(Document.org_id == org_id, Document.id.in_(part)).order_by(Document.id)
+        held.update(session().scalars(rows.with_for_update(read=True, key_share=True)))
+    return held
+
+
+def replace(org_id: UUID, document_id: UUID, links: Collection[Link]) -> Changed:
+    """Let these be all that the document's passages have found."""
+    standing = {
+        (row.source_chunk_id, row.target_chunk_id, row.kind): row.score for row in _standing(org_id, document_id)
+    }
+    coming = {(link.source, link.target, str(link.kind)): link for link in links}
+    kept = {
+        key for key, score in standing.items() if key in coming and abs(coming[key].score - score) <= SCORE_TOLERANCE
+    }
+    _delete(org_id, sorted(standing.keys() - kept))
+    new = [link for key, link in sorted(coming.items()) if key not in kept]
+    added = sum(_insert(org_id, document_id, part) for part in _parts(new))
+    return Changed(added=added, kept=len(kept), removed=len(standing) - len(kept), vanished=len(new) - added)
+
+
+def _standing(org_id: UUID, document_id: UUID) -> Any:
+    rows = select(Connection.source_chunk_id, Connection.target_chunk_id, Connection.kind, Connection.score)
+    rows = rows.join(Chunk, (Chunk.org_id == Connection.org_id) & (Chunk.id == Connection.source_chunk_id))
+    return session().execute(rows.where(Connection.org_id == org_id, Chunk.document_id == document_id))
+
+
+def _delete(org_id: UUID, keys: Sequence[tuple[UUID, UUID, str]]) -> None:
+    key = tuple_(Connection.source_chunk_id, Connection.target_chunk_id, Connection.kind)
+    for part in _parts(keys):
+        gone = delete(Connection).where(Connection.org_id == org_id, key.in_(part))
+        session().execute(gone.execution_options(synchronize_session=False))
+
+
+def _insert(org_id: UUID, document_id: UUID, links: Sequence[Link]) -> int:
+    """Add those whose two ends exist: an end that is gone by now costs the row, and is no error.
+
+    The ends are locked as they are looked up, so they are still there when the foreign keys are checked.
+    """
+    found, source, target = _as_rows(links), aliased(Chunk), aliased(Chunk)
+    ends = (
+        select(found.c.source, found.c.target, found.c.kind, literal(org_id, Uuid), found.c.score, now())
+        .join(source, (source.org_id == org_id) & (source.id == found.c.source))
+        .join(target, (target.org_id == org_id) & (target.id == found.c.target))
+        .where(source.document_id == document_id, target.document_id != document_id)
+        .with_for_update(read=True, key_share=True, of=(source, target))
+    )
+    columns = ["source_chunk_id", "target_chunk_id", "kind", "org_id", "score", "created_at"]
+    # The clause is the same in both databases, and each compiles it.
+    adding = postgresql.insert(Connection).from_select(columns, ends).on_conflict_do_nothing()
+    return len(session().execute(adding.returning(Connection.kind)).all())
+
+
+def _as_rows(links: Sequence[Link]) -> CTE:
+    columns = (column("source", Uuid), column("target", Uuid), column("kind", Text), column("score", Float))
+    rows = [(link.source, link.target, str(link.kind), link.score) for link in links]
+    return values(*columns, name="found").data(rows).cte("found")
+
+
+def count(org_id: UUID, document_id: UUID) -> int:
+    """How many connections a document has."""
+    return session().scalar(select(func.count()).select_from(_pairs(org_id, document_id))) or 0
+
+
+def of_document(
+    org_id: UUID, document_id: UUID, *, kind: Kind | None = None, start: int = 0, limit: int = 50
+) -> list[Connected]:
+    """The connections of a document from number `start` on: the surest first."""
+    pairs = _pairs(org_id, document_id)
+    order = case({str(each): place for place, each in enumerate(Kind)}, value=pairs.c.kind)
+    own, other = aliased(Chunk), aliased(Chunk)
+    rows = (
+        select(pairs.c.kind, pairs.c.score, own, other, Document)
+        .join(own, (own.org_id == org_id) & (own.id == pairs.c.own))
+        .join(other, (other.org_id == org_id) & (other.id == pairs.c.other))
+        .join(Document, (Document.org_id == org_id) & (Document.id == other.document_id))
+        .options(defer(own.embedding), defer(other.embedding), defer(Document.embedding))
+        .order_by(order, pairs.c.score.desc(), own.ordinal, pairs.c.other)
+    )
+    if kind is not None:
+        rows = rows.where(pairs.c.kind == kind)
+    return [Connected(Kind(row[0]), *row[1:]) for row in session().execute(rows.offset(start).limit(limit))]
+
+
+def neighbours(org_id: UUID, document_id: UUID, limit: int = 12) -> list[Neighbour]:
+    """The documents that most connects with this one."""
+    pairs = _pairs(org_id, document_id)
+    number, best = func.count().label("number"), func.max(pairs.c.score).label("best")
+    totals = (
+        select(Chunk.document_id, number, best)
+        .join(pairs, (Chunk.org_id == org_id) & (Chunk.id == pairs.c.other))
+        .group_by(Chunk.document_id)
+        .order_by(number.desc(), best.desc(), Chunk.document_id)
+        .limit(limit)
+        .subquery()
+    )
+    rows = (
+        select(Document, totals.c.number, totals.c.best)
+        .join(totals, Document.id == totals.c.document_id)
+        .where(Document.org_id == org_id)
+        .options(defer(Document.embedding))
+        .order_by(totals.c.number.desc(), totals.c.best.desc(), Document.id)
+    )
+    return [Neighbour(*row) for row in session().execute(rows)]
+
+
+def _pairs(org_id: UUID, document_id: UUID) -> Subquery:
+    """Own passage, other passage, kind, score: from both ends, each pair once though both have found it."""
+    both = union_all(
+        _seen_from(org_id, document_id, Connection.source_chunk_id, Connection.target_chunk_id),
+        _seen_from(org_id, document_id, Connection.target_chunk_id, Connection.source_chunk_id),
+    ).subquery()
+    once = select(both.c.own, both.c.other, both.c.kind, func.max(both.c.score).label("score"))
+    return once.group_by(both.c.own, both.c.other, both.c.kind).subquery()
+
+
+def _seen_from(org_id: UUID, document_id: UUID, own: Any, other: Any) -> Select[Any]:
+    rows = select(own.label("own"), other.label("other"), Connection.kind, Connection.score)
+    rows = rows.join(Chunk, (Chunk.org_id == Connection.org_id) & (Chunk.id == own))
+    return rows.where(Chunk.org_id == org_id, Chunk.document_id == document_id)
+
+
+def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:
+    rest = iter(items)
+    while part := list(islice(rest, ROWS_PER_STATEMENT)):
+        yield part

@@ -1,0 +1,176 @@
+"""What stands for itself in a passage: an invoice's number, a code, an e-mail address, an account.
+
+Two passages that hold the same one belong together, however different their words are.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, insert, select
+
+from webapp.db import session
+from webapp.search.index import NewChunk
+from webapp.search.model import ChunkValue
+
+VALUES_PER_PASSAGE_MAX = 20
+VALUE_CHARACTERS = (5, 100)
+ROWS_PER_STATEMENT = 500
+# What stands in more passages than this is a letterhead, and tells nothing.
+PASSAGES_PER_VALUE_MAX = 40
+
+_EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,24}")
+_ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
+_CODE = re.compile(r"(?<![\w@./-])[A-Za-z0-9]{1,30}(?:[-/._][A-Za-z0-9]{1,30}){0,6}(?![\w@])")
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
+_AMOUNT = re.compile(r"\d{1,3}(?:[.,]\d{3})*[.,]?\d*")
+_YEARS = re.compile(r"(?:1\d|20)\d\d[-/](?:(?:1\d|20)\d\d|\d\d)")
+_NAMES_ONE = re.compile(
+    r"number|\bno\b|\bnr\b|\bid\b|iban|account|reference|\bref\b|order|invoice|customer|contract|policy|mail|\bvat\b|\btax\b",
+    re.IGNORECASE,
+)
+_CODE_DIGITS_MIN = 4
+_NUMBER_DIGITS_MIN = 6
+_FIELD_DIGITS_MIN = 3
+
+
+@dataclass(frozen=True)
+class NamedValue:
+    """A value that was read out of a document under a name."""
+
+    name: str
+    value: str
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A passage of the document and one of another that hold the same value, and how rare it is (1: only there)."""
+
+    source: UUID
+    target: UUID
+    document_id: UUID
+    rarity: float
+
+
+def values_of(text: str) -> list[str]:
+    """The values that a text holds, each once, in one spelling."""
+    found: dict[str, None] = {}
+    for match in _EMAIL.finditer(text):
+        found[match[0].casefold()] = None
+    for match in _ACCOUNT.finditer(text):
+        found[match[0].replace(" ", "").casefold()] = None
+    for match in _CODE.finditer(text):
+        if _is_code(match[0]):
+            found[match[0].casefold()] = None
+    return list(found)[:VALUES_PER_PASSAGE_MAX]
+
+
+def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> None:
+    """Let a document's passages have the values that they hold, in the transaction that publishes them."""
+    of_document = (ChunkValue.org_id == org_id, ChunkValue.document_id == document_id)
+    session().execute(delete(ChunkValue).where(*of_document).execution_options(synchronize_session=False))
+    pairs = {(chunk.id, value) for chunk in chunks for value in values_of(chunk.text)}
+    pairs.update(_placed(chunks, named))
+    rows = [
+        {"org_id": org_id, "document_id": document_id, "chunk_id": chunk_id, "value": value}
+        for chunk_id, value in sorted(pairs)
+    ]
+    if rows:
+        session().execute(insert(ChunkValue), rows)
+
+
+def shared(org_id: UUID, document_id: UUID) -> list[Shared]:
+    """The passages of other documents that hold a value of this one's."""
+    mine: dict[str, list[UUID]] = {}
+    own = select(ChunkValue.value, ChunkValue.chunk_id).where(
+        ChunkValue.org_id == org_id, ChunkValue.document_id == document_id
+    )
+    for value, chunk_id in session().execute(own):
+        mine.setdefault(value, []).append(chunk_id)
+    theirs = _elsewhere(org_id, document_id, mine)
+    return [
+        Shared(source, target, other, round(1 / len(theirs[value]), 4))
+        for value, sources in mine.items()
+        if len(sources) <= PASSAGES_PER_VALUE_MAX and len(theirs.get(value, ())) <= PASSAGES_PER_VALUE_MAX
+        for source in sources
+        for target, other in theirs.get(value, ())
+    ]
+
+
+def in_common(org_id: UUID, pairs: Collection[tuple[UUID, UUID]]) -> dict[tuple[UUID, UUID], list[str]]:
+    """What the two passages of each pair both hold."""
+    held: dict[UUID, set[str]] = {}
+    wanted = sorted({chunk_id for pair in pairs for chunk_id in pair})
+    for part in _parts(wanted):
+        rows = select(ChunkValue.chunk_id, ChunkValue.value)
+        for chunk_id, value in session().execute(
+            rows.where(ChunkValue.org_id == org_id, ChunkValue.chunk_id.in_(part))
+        ):
+            held.setdefault(chunk_id, set()).add(value)
+    return {(one, other): sorted(held.get(one, set()) & held.get(other, set())) for one, other in pairs}
+
+
+def _elsewhere(org_id: UUID, document_id: UUID, values: Iterable[str]) -> dict[str, list[tuple[UUID, UUID]]]:
+    """Where else these values stand: a few places more than count, so that too many show as too many."""
+    found: dict[str, list[tuple[UUID, UUID]]] = {}
+    for part in _parts(sorted(values)):
+        number = func.row_number().over(partition_by=ChunkValue.value, order_by=ChunkValue.chunk_id).label("number")
+        others = (
+            select(ChunkValue.value, ChunkValue.chunk_id, ChunkValue.document_id, number)
+            .where(ChunkValue.org_id == org_id, ChunkValue.document_id != document_id, ChunkValue.value.in_(part))
+            .subquery()
+        )
+        rows = select(others.c.value, others.c.chunk_id, others.c.document_id)
+        for value, chunk_id, other in session().execute(rows.where(others.c.number <= PASSAGES_PER_VALUE_MAX + 1)):
+            found.setdefault(value, []).append((chunk_id, other))
+    return found
+
+
+def _placed(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> Iterator[tuple[UUID, str]]:
+    """Fields whose name says that their value stands for itself, with the first passage that shows it."""
+    folded = [(chunk, " ".join(chunk.text.casefold().split())) for chunk in chunks]
+    for field in named:
+        value = " ".join(field.value.casefold().split())
+        if not _NAMES_ONE.search(field.name) or not _is_telling(value):
+            continue
+        place = next((chunk for chunk, text in folded if _is_on(chunk, field.page) and value in text), None)
+        if place is not None:
+            yield place.id, value
+
+
+def _is_on(chunk: NewChunk, page: int | None) -> bool:
+    return page is None or chunk.page_from is None or chunk.page_from <= page <= (chunk.page_to or chunk.page_from)
+
+
+def _is_telling(value: str) -> bool:
+    least, most = VALUE_CHARACTERS
+    is_one = "@" in value or (_digits(value) >= _FIELD_DIGITS_MIN and not _is_date(value))
+    return least - 1 <= len(value) <= most and is_one
+
+
+def _is_code(token: str) -> bool:
+    """Numbers that name something; not dates, amounts, years and what else is counted."""
+    least, most = VALUE_CHARACTERS
+    if not least <= len(token) <= most or _digits(token) < _CODE_DIGITS_MIN or _is_date(token):
+        return False
+    if token.isdigit():
+        return len(token) >= _NUMBER_DIGITS_MIN
+    return not _AMOUNT.fullmatch(token) and not _YEARS.fullmatch(token)
+
+
+def _is_date(token: str) -> bool:
+    return bool(_DATE.fullmatch(token))
+
+
+def _digits(token: str) -> int:
+    return sum(map(str.isdigit, token))
+
+
+def _parts(values: Iterable[Any]) -> Iterator[list[Any]]:
+    rest = iter(values)
+    while part := list(islice(rest, ROWS_PER_STATEMENT)):
+        yield part
