@@ -91,7 +91,7 @@ def encoded(kind: str, seconds: float = 4.0, title: str | None = None, *, sound:
             container.metadata["title"] = title
         pictures: VideoStream | None = None
         if kind in WITH_PICTURES:
-            pictures = cast("VideoStream", container.add_stream("libvpx" if kind == "webm" else "mpeg4", rate=10))
+            pictures = container.add_stream("libvpx" if kind == "webm" else "mpeg4", rate=10)
             pictures.width, pictures.height, pictures.pix_fmt = 64, 48, "yuv420p"
         stream = cast("AudioStream", container.add_stream(encoder, rate=rate, layout="mono")) if sound else None
         if stream is not None:

@@ -46,7 +46,7 @@ function onClick(event) {
   const link = event.target.closest("[data-at]");
   if (wave) playFrom(player, positionIn(wave, event.clientX) * duration(player));
   // Words that are being selected are not meant to be played.
-  else if (link && getSelection().isCollapsed) playFrom(player, Number(link.dataset.at));
+  else if (link && getSelection().isCollapsed) playFrom(player, Number(link.dataset.at), link);
   if (wave || link) event.preventDefault();
 }
 
@@ -60,8 +60,9 @@ function duration(player) {
   return Number.isFinite(seconds) ? seconds : 0;
 }
 
-function playFrom(player, seconds) {
+function playFrom(player, seconds, link) {
   const audio = audioOf(player);
+  if (link?.matches(".said")) mark(player, link);
   seek(audio, seconds);
   show(player, seconds, false);
   // A browser may refuse to begin by itself; then the player stands at the right place.
@@ -86,14 +87,23 @@ function show(player, seconds, isAsked) {
   const played = player.querySelector("[data-played]");
   const total = duration(player);
   if (total) played.setAttribute("width", String((seconds / total) * played.ownerSVGElement.viewBox.baseVal.width));
-  const current = saidAt(player, seconds);
   const marked = player.querySelector(".said[aria-current]");
+  // Where two speak at once, the one that was chosen stays.
+  const current = marked && isSaidAt(marked, seconds) ? marked : saidAt(player, seconds);
   if (current === marked && !isAsked) return;
-  marked?.removeAttribute("aria-current");
+  mark(player, current);
   if (!current) return;
-  current.setAttribute("aria-current", "true");
   const isFollowing = player.querySelector("[data-follow]").checked && performance.now() - scrolledAt > READING_MS;
   if (isAsked || (isFollowing && !audioOf(player).paused)) bringIntoView(current);
+}
+
+function mark(player, sentence) {
+  player.querySelector(".said[aria-current]")?.removeAttribute("aria-current");
+  sentence?.setAttribute("aria-current", "true");
+}
+
+function isSaidAt(sentence, seconds) {
+  return Number(sentence.dataset.at) <= seconds + 0.05 && seconds < Number(sentence.dataset.until);
 }
 
 function bringIntoView(element) {
