@@ -1,6 +1,7 @@
 """What is particular about embeddings from a server: batches, its errors, its wrong answers, its key."""
 
 import logging
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -43,12 +44,12 @@ def test_calls_keep_to_count_and_bytes(openai: OpenAI) -> None:
 
 
 def test_no_more_calls_than_allowed_are_on_their_way(openai: OpenAI) -> None:
-    openai.delay_seconds = 0.05
+    openai.delay_seconds = 0.1
     embedder = openai_embedder(openai, concurrency=3)
     with ThreadPoolExecutor(9) as pool:
         list(pool.map(lambda number: embedder.embed([f"text {number}"]), range(9)))
     openai.delay_seconds = 0
-    assert openai.most_in_flight["embeddings"] == 3
+    assert 1 < openai.most_in_flight["embeddings"] <= 3
 
 
 def test_vectors_are_put_in_order(openai: OpenAI) -> None:
@@ -121,9 +122,9 @@ def test_a_refused_key_is_said_without_being_told(openai: OpenAI, caplog: pytest
     for ask in (lambda: embedder.embed(["a"]), embedder.check):
         error = failure(ask)
         assert (error.code, error.permanent) == (FailureCode.CREDENTIALS_REFUSED, True)
-        assert key not in error.message
+        assert key not in "".join(traceback.format_exception(error))
     openai.misbehave("status", "embeddings", code=404)
-    assert key not in failure(lambda: embedder.embed(["a"])).message
+    assert key not in "".join(traceback.format_exception(failure(lambda: embedder.embed(["a"]))))
     assert key not in caplog.text
 
 

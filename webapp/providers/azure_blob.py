@@ -183,7 +183,7 @@ class AzureBlobStore:
         try:
             yield
         except AzureError as error:
-            raise self._error(error, what) from error
+            raise self._error(error, what) from None
         except OSError as error:
             code = FailureCode.STORAGE_FULL if error.errno in FULL else FailureCode.STORAGE_UNAVAILABLE
             raise ProviderUnavailable(f"{what}: {error.strerror}", code=code) from error

@@ -154,7 +154,7 @@ class AzureExtractor:
         """Read an answer that `poll` gave."""
         try:
             result = json.loads(gzip.decompress(answer))["analyzeResult"]
-        except (OSError, EOFError, zlib.error, KeyError, TypeError) as error:
+        except (ValueError, OSError, EOFError, zlib.error, KeyError, TypeError) as error:
             raise ValueError("not an answer of the service") from error
         return read_result(result, window, self.name, self.version)
 
@@ -199,7 +199,8 @@ class AzureExtractor:
         try:
             yield
         except AzureError as error:
-            raise self._error(error, what) from error
+            # Its own words stay out of tracebacks, too: they may quote the key.
+            raise self._error(error, what) from None
 
     def _error(self, error: AzureError, what: str) -> ProviderError:
         if not isinstance(error, HttpResponseError):

@@ -86,7 +86,7 @@ class OpenAIEmbedder:
         except openai.NotFoundError:
             return
         except openai.OpenAIError as error:
-            raise openai_error(error, "models", self._redact) from error
+            raise openai_error(error, "models", self._redact) from None
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Give one vector of unit length for each text, in order."""
@@ -118,7 +118,8 @@ class OpenAIEmbedder:
                 )
                 content = answer.http_response.content
         except openai.OpenAIError as error:
-            raise openai_error(error, "embeddings", self._redact) from error
+            # Its own words stay out of tracebacks, too: they may quote the key.
+            raise openai_error(error, "embeddings", self._redact) from None
         return self._vectors(content, len(texts))
 
     def _vectors(self, content: bytes, count: int) -> list[Vector]:
