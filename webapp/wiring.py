@@ -11,6 +11,7 @@ from webapp.providers.local_analysis import LocalAnalyst
 from webapp.providers.local_blob import LocalBlobStore
 from webapp.providers.local_embed import LocalEmbedder
 from webapp.providers.local_extract import LocalExtractor
+from webapp.providers.local_pictures import LocalPictures
 from webapp.providers.local_speech import LocalRecogniser
 from webapp.providers.ports import BlobStore, Embedder, Providers, SlowExtractor
 from webapp.providers.speech_files import cut_with
@@ -39,6 +40,7 @@ def wire(settings: Settings) -> Services:
             embedder=_embedder(settings),
             slow_extractor=_slow_extractor(settings, local),
             speech=_speech(settings),
+            artist=LocalPictures(),
         ),
     )
 

@@ -254,6 +254,13 @@ class SlowExtractor(AnyExtractor, Protocol):
         """Read an answer: its window's pages, with words and the document's page numbers. ValueError: it is none."""
 
 
+class PageArtist(Protocol):
+    """Draws pages of PDFs for people to look at."""
+
+    def draw(self, source: Path, number: int, box: tuple[int, int], *, timeout_seconds: float) -> bytes | None:
+        """Draw a page as PNG that fits a box of so many pixels; None where there is no such page."""
+
+
 class Embedder(Protocol):
     """Turns texts into vectors whose dot product says how near their meanings are.
 
@@ -368,6 +375,7 @@ class Providers:
     embedder: Embedder
     slow_extractor: SlowExtractor | None = None
     speech: SpeechProviders | None = None
+    artist: PageArtist | None = None
 
     def slow_for(self, content_type: str) -> SlowExtractor | None:
         """Give the slow extractor if it is the one to read this kind of file."""

@@ -61,6 +61,15 @@ def play(store: BlobStore, path: str) -> Response:
     return response
 
 
+def picture(content: bytes | None, tag: str) -> Response:
+    """A PNG of our own making, shown in place; None says that the browser has it already."""
+    response = Response(content, 304 if content is None else 200, mimetype="image/png")
+    response.headers["Content-Security-Policy"] = _POLICY
+    response.headers["Cache-Control"] = "private, no-cache"
+    response.set_etag(tag)
+    return response
+
+
 def remove_folders(store: BlobStore, folders: Iterable[str]) -> None:
     """Remove what a deleted document leaves. What cannot be removed now is swept later: its rows are gone."""
     for folder in folders:

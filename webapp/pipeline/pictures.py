@@ -1,0 +1,72 @@
+"""Pictures of a PDF's pages: drawn when somebody first looks at one, and kept beside the document's file."""
+
+import logging
+from enum import StrEnum
+
+from webapp.documents.model import Document
+from webapp.providers.errors import BadInput, BlobMissing, ParserCrashed, ProviderError, TimedOut
+from webapp.providers.ports import BlobStore, Providers
+from webapp.providers.sniff import PDF
+
+_log = logging.getLogger(__name__)
+
+# A part of their names: count it up when the same page would be drawn in another way.
+RULES = 1
+DRAW_SECONDS = 20.0
+# What is kept for a page that cannot be drawn, so that one which costs all the time there is costs it once.
+_CANNOT_BE_DRAWN = b""
+
+
+class Size(StrEnum):
+    """How large a picture is: to find a page by its looks, or to read it."""
+
+    SMALL = "small"
+    LARGE = "large"
+
+
+_BOXES = {Size.SMALL: (220, 440), Size.LARGE: (1100, 2200)}
+
+
+def has_pictures(document: Document) -> bool:
+    """Whether the pages of this kind of file can be drawn."""
+    return document.content_type == PDF
+
+
+def page_picture(providers: Providers, document: Document, number: int, size: Size) -> bytes | None:
+    """A page as PNG; None where there is no such page or it cannot be drawn."""
+    path = _path(document, number, size)
+    try:
+        return providers.blobs.read_bytes(path) or None
+    except BlobMissing:
+        pass
+    try:
+        picture = _draw(providers, document, number, size)
+    except BlobMissing:
+        # Deleted between the two looks.
+        return None
+    except (BadInput, ParserCrashed, TimedOut) as error:
+        _log.info("page %s of document %s cannot be drawn: %s", number, document.id, error)
+        picture = _CANNOT_BE_DRAWN
+    if picture is not None:
+        _keep(providers.blobs, path, picture)
+    return picture or None
+
+
+def _draw(providers: Providers, document: Document, number: int, size: Size) -> bytes | None:
+    if providers.artist is None or not has_pictures(document):
+        return None
+    with providers.blobs.local_copy(document.blob_path) as source:
+        return providers.artist.draw(source, number, _BOXES[size], timeout_seconds=DRAW_SECONDS)
+
+
+def _keep(blobs: BlobStore, path: str, picture: bytes) -> None:
+    # Where the document was deleted meanwhile this is litter, which is swept like all other.
+    try:
+        blobs.put_bytes(path, picture)
+    except ProviderError as error:
+        _log.warning("a picture is not kept: %s", error.code)
+
+
+def _path(document: Document, number: int, size: Size) -> str:
+    folder = document.blob_path.removesuffix("original")
+    return f"{folder}pages/{RULES}-{size}-{number}.png"
