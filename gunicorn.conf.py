@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from webapp.config import Settings, SettingsError
+from webapp.web.listening import port_trouble
 
 try:
     _settings = Settings.from_environment()
@@ -16,6 +17,9 @@ except SettingsError as error:
     sys.exit(str(error))
 
 bind = f"{_settings.host}:{_settings.port}"
+_taken = None if "GUNICORN_FD" in os.environ else port_trouble(_settings.host, _settings.port)
+if _taken:
+    sys.exit(_taken)
 # The embedded host is one process; several web processes beside worker processes are as you like.
 workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
 worker_class = "gthread"

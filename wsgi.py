@@ -1,5 +1,12 @@
 """What gunicorn and `flask --app wsgi` load."""
 
-from webapp.app import create_app
+import sys
 
-app = create_app()
+from webapp.app import create_app
+from webapp.config import SettingsError
+
+try:
+    app = create_app()
+except SettingsError as error:
+    # Whoever mistyped a setting needs its sentence, not the way that it took through our code.
+    sys.exit(str(error))

@@ -1,17 +1,20 @@
 """How migrations run: as the owner, in one transaction, one process at a time, never waiting long for a lock."""
 
+import sys
 from typing import Any
 
 from alembic import context
 from flask import current_app
 from sqlalchemy import NullPool, create_engine, text
-from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import DBAPIError
 
 import webapp.accounts.model
 import webapp.documents.model
 import webapp.jobs.model
 import webapp.search.model  # noqa: F401 - the models of all rooms make up the metadata
 from webapp.config import Settings
+from webapp.database_errors import trouble_of
 from webapp.db import Base, prepare_sqlite
 
 # Made by hand for one database each, so the models do not know them.
@@ -41,7 +44,7 @@ def run() -> None:
     engine = create_engine(settings.database_owner_url, poolclass=NullPool)
     if engine.dialect.name == "sqlite":
         prepare_sqlite(engine)
-    with engine.connect() as connection, connection.begin():
+    with _connected(engine) as connection, connection.begin():
         _guard(connection)
         context.configure(
             connection=connection,
@@ -54,6 +57,16 @@ def run() -> None:
         with context.begin_transaction():
             context.run_migrations()
         _grant(connection, settings)
+
+
+def _connected(engine: Engine) -> Connection:
+    """A connection, or an end that says why there is none."""
+    try:
+        return engine.connect()
+    except DBAPIError as error:
+        if trouble_of(error) is None:
+            raise
+        sys.exit(f"The database does not answer, so its tables were not brought up to date. {error.orig}".strip())
 
 
 def _guard(connection: Connection) -> None:

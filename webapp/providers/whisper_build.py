@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("models", type=Path, help="the folder of the models, such as var/models")
     try:
         built = ensure(parser.parse_args().models)
-    except BuildError as error:
+    except (BuildError, OSError) as error:
         print(f"{MODEL}: {error}", file=sys.stderr)  # noqa: T201 - a command speaks to its caller
         return 1
     print(f"{MODEL}: {'built' if built else 'ready'}")  # noqa: T201

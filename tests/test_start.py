@@ -1,0 +1,56 @@
+"""Whoever mistypes a setting or starts twice reads one sentence, and no way through our code."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import ROOT
+from webapp.web.listening import port_trouble
+
+BIN = Path(sys.executable).parent
+UPGRADE = [str(BIN / "flask"), "--app", "wsgi", "db", "upgrade"]
+
+
+def words_of(command: list[str], folder: Path, **variables: str) -> str:
+    """What a command that cannot do its work says."""
+    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "DATA_DIR": str(folder), "FLASK_SKIP_DOTENV": "1", **variables}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=50)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    return done.stderr
+
+
+@pytest.mark.slow
+def test_a_setting_that_cannot_be_right_is_named(tmp_path: Path) -> None:
+    words = words_of(UPGRADE, tmp_path, PORT="eighty")
+    assert words.splitlines() == ["PORT='eighty' is not a whole number. Example: PORT=8000."]
+
+
+@pytest.mark.slow
+def test_a_database_that_does_not_answer_is_said_to_be_away(tmp_path: Path) -> None:
+    url = "postgresql://docmill:secret-of-the-database@127.0.0.1:1/docmill"
+    words = words_of(UPGRADE, tmp_path, DATABASE_URL=url, SECRET_KEY="a key for tests only")
+    assert words.startswith("The database does not answer, so its tables were not brought up to date.")
+    assert "Traceback" not in words
+    assert "secret" not in words
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        words = words_of([str(BIN / "gunicorn"), "wsgi:app"], tmp_path, PORT=str(port))
+    assert words.splitlines() == [
+        f"Another program listens at port {port} already. Choose another one: PORT={port + 1}"
+    ]
+
+
+def test_an_address_is_tried() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert "already" in (port_trouble("127.0.0.1", port) or "")
+    assert port_trouble("127.0.0.1", port) is None
+    assert port_trouble("203.0.113.1", port) == "HOST=203.0.113.1 is no address of this machine."
