@@ -192,7 +192,7 @@ _STAGE = re.compile(r"[a-z][a-z_]{0,40}")
 def _cloud(env: Reader) -> dict[str, Any]:
     """What only those need who let others do the work."""
     return {
-        "azure_storage_connection_string": env.text("AZURE_STORAGE_CONNECTION_STRING"),
+        "azure_storage_connection_string": _connection_string(env),
         "azure_storage_account_url": env.address("AZURE_STORAGE_ACCOUNT_URL"),
         "azure_storage_container": _container(env),
         "azure_documentintelligence_endpoint": env.address("AZURE_DOCUMENTINTELLIGENCE_ENDPOINT"),
@@ -255,6 +255,16 @@ def _blobs(env: Reader) -> str:
             "BLOBS=azure needs AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_URL for a managed identity."
         )
     return chosen
+
+
+def _connection_string(env: Reader) -> str:
+    """Checked without being shown: it holds the key."""
+    name = "AZURE_STORAGE_CONNECTION_STRING"
+    value = env.text(name)
+    parts = {part.partition("=")[0].strip().lower() for part in value.split(";")}
+    if value and not ({"accountname", "blobendpoint"} & parts and {"accountkey", "sharedaccesssignature"} & parts):
+        raise SettingsError(f"{name} is not complete. Example: {name}=AccountName=…;AccountKey=….")
+    return value
 
 
 def _extraction(env: Reader) -> str:
