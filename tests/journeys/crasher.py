@@ -50,7 +50,7 @@ def _has_written(session: Session) -> bool:
 
 
 def live(data_dir: Path, variables: dict[str, str], crash: Crash, org_id: UUID, run_id: UUID) -> None:
-    """Work until the run has ended, or until the crash."""
+    """Work until the run and the jobs that follow it have ended, or until the crash."""
     logging.disable()
     app = create_app(settings_for(data_dir, **variables))
     crash.arm()
@@ -65,4 +65,5 @@ def live(data_dir: Path, variables: dict[str, str], crash: Crash, org_id: UUID, 
 def _has_ended(app: Flask, org_id: UUID, run_id: UUID) -> bool:
     with app.app_context(), reading(org_id):
         state = runs.state_of(run_id)
-    return state is None or state.is_ended
+        jobs = app.extensions["docmill"].queue.of_run(run_id)
+    return state is None or (state.is_ended and all(job.status.is_ended for job in jobs))

@@ -20,7 +20,7 @@ FORBIDDEN = {
     "a job that has not ended": "SELECT id FROM document_processing_jobs WHERE status IN ('PENDING', 'PROCESSING')",
     "a job and a run that disagree": """
         SELECT j.id FROM document_processing_jobs j JOIN processing_runs r ON r.id = j.run_id
-        WHERE (j.status = 'COMPLETED') <> (r.state = 'SUCCEEDED')""",
+        WHERE j.stage = 'process_document' AND (j.status = 'COMPLETED') <> (r.state = 'SUCCEEDED')""",
     "a ready document whose newest run is not its result": """
         SELECT d.id FROM documents d WHERE d.status = 'READY' AND d.published_run_id <>
         (SELECT r.id FROM processing_runs r WHERE r.document_id = d.id ORDER BY r.created_at DESC, r.id DESC LIMIT 1)

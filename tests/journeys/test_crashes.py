@@ -27,6 +27,7 @@ from webapp.db import reading, transaction
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import RunTrigger
 from webapp.jobs.model import Job as JobRow
+from webapp.jobs.states import JobStatus
 from webapp.pipeline import lifecycle
 from webapp.pipeline.ingest import ingest, receive
 from webapp.search.model import Chunk
@@ -98,6 +99,11 @@ class Site:
     def status(self, document_id: UUID) -> str:
         return str(self.one(Document, document_id).status)
 
+    def is_at_rest(self) -> bool:
+        """Nothing is left to do, for as long as nobody asks for anything."""
+        counts = self.services.queue.counts()
+        return counts[JobStatus.PENDING] == counts[JobStatus.PROCESSING] == 0
+
     def chunks(self, document_id: UUID) -> int:
         with reading(self.org_id) as session:
             counted = select(func.count()).select_from(Chunk).where(Chunk.document_id == document_id)
@@ -152,6 +158,7 @@ def _dies_embedded(site: Site, crash: Crash, whole: int) -> bool:
     else:
         # Before its first commit the run was still in line, and after its last it had ended.
         assert run.state == "SUCCEEDED"
+    wait_for(site.is_at_rest)
     restarted.drain()
     assert site.chunks(document_id) == whole
     assert broken(site.app) == {}
@@ -174,6 +181,7 @@ def _dies_among_workers(site: Site, crash: Crash, whole: int) -> bool:
     another = Workshop(site.app, lambda why: None)
     another.start()
     wait_for(lambda: site.status(document_id) == "READY")
+    wait_for(site.is_at_rest)
     another.drain()
     assert site.one(ProcessingRun, run_id).state == "SUCCEEDED"
     assert site.chunks(document_id) == whole

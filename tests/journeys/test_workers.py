@@ -140,7 +140,8 @@ class TestWorkerProcess:
             connection.execute("UPDATE document_processing_jobs SET heartbeat_at = now() - interval '3 hours'")
         with web.running(*WORK):
             web.wait_for_status(document_id, "READY")
-        assert _rows(postgresql_database, "SELECT attempts FROM document_processing_jobs") == [(1,)]
+        attempts = "SELECT attempts FROM document_processing_jobs WHERE stage = 'process_document'"
+        assert _rows(postgresql_database, attempts) == [(1,)]
         reset = "SELECT count(*) FROM run_events WHERE kind = 'JOB_RESET'"
         assert _rows(postgresql_database, reset) == [(1,)]
         chunks = "SELECT 1 FROM chunks GROUP BY document_id, ordinal HAVING count(*) > 1"
