@@ -7,7 +7,7 @@ SET LOCAL semantics, so it ends with the transaction and never leaks through the
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -193,7 +193,17 @@ def session() -> Session:
 
 def in_transaction() -> bool:
     """Whether this thread has a transaction open."""
-    return "scope" in db.session().info
+    return db.session.registry.has() and "scope" in db.session().info
+
+
+def after_commit(call: Callable[[], None]) -> None:
+    """Do this once when the open transaction is committed, or now where none is open; not when it is rolled back."""
+    if not in_transaction():
+        call()
+        return
+    calls = db.session().info.setdefault("after_commit", [])
+    if call not in calls:
+        calls.append(call)
 
 
 @contextmanager
@@ -205,23 +215,28 @@ def _scoped(scope: Scope) -> Iterator[Session]:
         yield current
         return
     try:
-        with _turn_to_write(scope), current.begin():
+        with write_turn(wanted=scope.writes), current.begin():
             _enter(current, scope)
             current.info["scope"] = scope
             yield current
+    except BaseException:
+        current.info.pop("after_commit", None)
+        raise
     finally:
         current.info.pop("scope", None)
         current.close()
+    for call in current.info.pop("after_commit", ()):
+        call()
 
 
 @contextmanager
-def _turn_to_write(scope: Scope) -> Iterator[None]:
+def write_turn(*, wanted: bool = True) -> Iterator[None]:
     """On SQLite, wait for the other threads of this process in order.
 
     SQLite itself lets a writer sleep and ask again, ever more seldom: under a steady stream of short
     transactions an unlucky one would wait for seconds.
     """
-    if scope.writes and db.engine.dialect.name == "sqlite":
+    if wanted and db.engine.dialect.name == "sqlite":
         with _sqlite_writer:
             yield
     else:

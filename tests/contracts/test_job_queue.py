@@ -118,6 +118,63 @@ def test_a_claim_takes_no_more_than_its_limit_and_in_order(letterbox: Letterbox)
     assert [job_id for claim in taken for job_id in claim] == ids(jobs)
 
 
+def test_an_org_does_not_wait_behind_the_bulk_of_another(letterbox: Letterbox) -> None:
+    ours, theirs = letterbox.new_org(), letterbox.new_org()
+    bulk = [run.job() for run in letterbox.new_runs(20, theirs)]
+    letterbox.queue.enqueue(bulk)
+    assert ids(letterbox.queue.claim("a")) == ids(bulk[:1])
+    few = [run.job() for run in letterbox.new_runs(2, ours)]
+    letterbox.queue.enqueue(few)
+    one_by_one = [claim_one(letterbox).job_id for _ in range(4)]
+    assert one_by_one == [few[0].id, bulk[1].id, few[1].id, bulk[2].id]
+
+
+def test_a_claim_of_many_is_shared_out(letterbox: Letterbox) -> None:
+    orgs = [letterbox.new_org() for _ in range(3)]
+    lines = [
+        [run.job() for run in letterbox.new_runs(number, org)] for number, org in zip((9, 1, 4), orgs, strict=True)
+    ]
+    letterbox.queue.enqueue([job for line in lines for job in line])
+    first = letterbox.queue.claim("a", 6)
+    assert ids(first) == ids([lines[0][0], lines[1][0], lines[2][0], lines[0][1], lines[2][1], lines[0][2]])
+
+
+def test_who_has_many_seats_waits_for_who_has_few(letterbox: Letterbox) -> None:
+    ours, theirs = letterbox.new_org(), letterbox.new_org()
+    letterbox.queue.enqueue([run.job() for org in (theirs, ours) for run in letterbox.new_runs(4, org)])
+    taken = letterbox.queue.claim("a", 3, busy={theirs: 2})
+    assert [lease.org_id for lease in taken] == [ours, ours, theirs]
+
+
+def test_the_urgent_of_one_org_go_before_the_turn_of_another(letterbox: Letterbox) -> None:
+    ours, theirs = letterbox.new_org(), letterbox.new_org()
+    urgent = [run.job(priority=Priority.PERSON) for run in letterbox.new_runs(3, theirs)]
+    letterbox.queue.enqueue([*urgent, *(run.job(priority=Priority.BULK) for run in letterbox.new_runs(3, ours))])
+    assert ids(letterbox.queue.claim("a", 3)) == ids(urgent)
+
+
+def test_stages_can_be_chosen(letterbox: Letterbox) -> None:
+    extract, chunk, embed = (enqueue(letterbox, stage=stage) for stage in ("extract", "chunk", "embed"))
+    assert ids(letterbox.queue.claim("a", 5, only=["chunk", "unknown"])) == [chunk.id]
+    assert ids(letterbox.queue.claim("a", 5, without=["extract"])) == [embed.id]
+    assert ids(letterbox.queue.claim("a", 5, only=[])) == []
+    assert ids(letterbox.queue.claim("a", 5)) == [extract.id]
+
+
+def test_many_are_completed_together(letterbox: Letterbox) -> None:
+    jobs = [enqueue(letterbox) for _ in range(5)]
+    leases = [*letterbox.queue.claim("a", 3), *letterbox.queue.claim("a", 2)]
+    letterbox.queue.cancel_run(leases[1].run_id)
+    letterbox.queue.release([leases[3]])
+    again = claim_one(letterbox)
+    assert letterbox.queue.complete_many(leases) == {leases[0].job_id, leases[2].job_id, leases[4].job_id}
+    assert job(letterbox, again.job_id).status is JobStatus.PROCESSING
+    assert letterbox.queue.complete_many([again]) == {again.job_id}
+    assert letterbox.queue.complete_many([]) == set()
+    ended = [job(letterbox, one.id).status for one in jobs]
+    assert ended.count(JobStatus.COMPLETED) == 4
+
+
 def test_a_delayed_job_comes_when_it_is_due(letterbox: Letterbox) -> None:
     delayed, due = enqueue(letterbox, delay_seconds=60), enqueue(letterbox)
     assert ids(letterbox.queue.claim("a", 10)) == [due.id]
@@ -228,9 +285,10 @@ def test_an_unknown_job_is_none(letterbox: Letterbox) -> None:
 
 def test_counts_of_one_org_and_of_all(letterbox: Letterbox) -> None:
     ours, theirs = letterbox.new_org(), letterbox.new_org()
-    jobs = [run.job() for org in (ours, theirs) for run in letterbox.new_runs(3, org)]
-    letterbox.queue.enqueue(jobs)
-    first, second, *_ = letterbox.queue.claim("a", 4)
+    letterbox.queue.enqueue([run.job() for run in letterbox.new_runs(3, ours)])
+    first, second, _ = letterbox.queue.claim("a", 3)
+    letterbox.queue.enqueue([run.job() for run in letterbox.new_runs(3, theirs)])
+    letterbox.queue.claim("a", 1)
     letterbox.queue.complete(first)
     letterbox.queue.fail(second, BROKEN, permanent=True)
     assert letterbox.queue.counts(ours) == {
@@ -254,8 +312,10 @@ def pages(letterbox: Letterbox, org_id: UUID, wanted: JobStatus | None, limit: i
 def test_pages_go_from_the_newest_to_the_oldest(letterbox: Letterbox) -> None:
     ours, theirs = letterbox.new_org(), letterbox.new_org()
     jobs = [run.job() for run in letterbox.new_runs(7, ours)]
-    letterbox.queue.enqueue([*jobs, *(run.job() for run in letterbox.new_runs(2, theirs))])
-    for lease in letterbox.queue.claim("a", 5)[::2]:
+    letterbox.queue.enqueue(jobs)
+    leases = letterbox.queue.claim("a", 5)
+    letterbox.queue.enqueue([run.job() for run in letterbox.new_runs(2, theirs)])
+    for lease in leases[::2]:
         letterbox.queue.fail(lease, BROKEN, permanent=True)
     newest = ids(jobs)[::-1]
     assert pages(letterbox, ours, None, 3) == [newest[:3], newest[3:6], newest[6:]]

@@ -92,6 +92,8 @@ class ProcessingRun(Base):
         CheckConstraint("trigger IN ('UPLOAD', 'REPROCESS', 'RETRY')", name="trigger"),
         belongs_to_document(),
         UniqueConstraint("org_id", "id"),
+        # What jobs refer to: a run and its document, together.
+        UniqueConstraint("org_id", "document_id", "id"),
         Index(
             "uq_processing_runs_one_running",
             "document_id",

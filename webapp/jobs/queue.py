@@ -5,7 +5,7 @@ rest joins the transaction that its caller has open (`webapp.db.transaction`), s
 enqueued or completed together with the rows it is about.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -112,8 +112,20 @@ class JobQueue(Protocol):
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
         """Add jobs. A second live job of the same run and stage is refused: AlreadyQueued."""
 
-    def claim(self, worker: str, limit: int = 1) -> list[Lease]:
-        """Take up to `limit` due jobs, the oldest of the most urgent priority first."""
+    def claim(
+        self,
+        worker: str,
+        limit: int = 1,
+        *,
+        busy: Mapping[UUID, int] | None = None,
+        only: Collection[str] | None = None,
+        without: Collection[str] = (),
+    ) -> list[Lease]:
+        """Take up to `limit` due jobs: the most urgent first, of equally urgent ones those of the org whose turn it is.
+
+        An org's own jobs come in the order in which they became due. `busy` says how many of this worker's seats
+        each org has; stages may be chosen. A large claim may bring fewer than there are, but not none.
+        """
 
     def heartbeat(self, leases: Sequence[Lease]) -> set[UUID]:
         """Say that this worker lives; the ids of the jobs that it still holds come back."""
@@ -126,6 +138,9 @@ class JobQueue(Protocol):
 
     def complete(self, lease: Lease) -> None:
         """End the job: done. LeaseLost as above."""
+
+    def complete_many(self, leases: Sequence[Lease]) -> set[UUID]:
+        """End many jobs at once: done; the ids of those that were still held. No LeaseLost."""
 
     def fail(
         self, lease: Lease, error: JobError, *, permanent: bool = False, retry_after_seconds: float | None = None

@@ -4,10 +4,10 @@ Each method joins the transaction that its caller has open, or else has one of i
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Connection, Row
@@ -18,13 +18,19 @@ from sqlalchemy.sql.expression import Executable
 from webapp.clock import new_id
 from webapp.db import Scope, reading, transaction
 from webapp.jobs import control_statements, error_log, retention, statements
+from webapp.jobs.bell import ring
+from webapp.jobs.claims import Claims
+from webapp.jobs.connections import hot
 from webapp.jobs.controls import StageControl, StageCounts, with_defaults
+from webapp.jobs.hot import Lane, Wanted
 from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.states import JobStatus
+from webapp.jobs.turns import Turns
 from webapp.pruning import Pruned
 
 AnyRow = Row[*tuple[Any, ...]]
+Found = TypeVar("Found")
 
 _NEWEST = UUID(int=2**128 - 1)
 
@@ -41,25 +47,34 @@ class SqlJobQueue:
         self._retry = retry
         self._chance = chance
         self._stage_limits = dict(stage_limits or {})
+        self._claims = Claims(self._stage_limits)
+        self._turns = Turns()
 
     # Coming and going.
 
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
         if not jobs:
             return
-        with _scoped(transaction) as (connection, _), _refusing_duplicates():
-            connection.execute(statements.ENQUEUE, [_row(job) for job in jobs])
+        with _refusing_duplicates(), hot() as here:
+            here.statements.enqueue(here.cursor, jobs)
+        if any(not job.held and job.delay_seconds <= 0 for job in jobs):
+            ring()
 
-    def claim(self, worker: str, limit: int = 1) -> list[Lease]:
+    def claim(
+        self,
+        worker: str,
+        limit: int = 1,
+        *,
+        busy: Mapping[UUID, int] | None = None,
+        only: Collection[str] | None = None,
+        without: Collection[str] = (),
+    ) -> list[Lease]:
         if limit < 1:
             return []
-        with _scoped(transaction) as (connection, _):
-            if connection.dialect.name == "postgresql":
-                connection.execute(statements.IN_INDEX_ORDER)
-            values = {"worker": worker, "lease": new_id(), "limit": limit}
-            rows = connection.execute(statements.CLAIM, values).all()
-        # The database returns them in any order; the line's own is what callers work in.
-        return [_lease(row) for row in sorted(rows, key=_place_in_line)]
+        lane = Lane(list(without), is_inside=False) if only is None else Lane(list(only), is_inside=True)
+        leases = self._claims.claim(Wanted(worker, new_id(), limit, lane, self._turns.standing(busy)))
+        self._turns.note(lease.org_id for lease in leases)
+        return leases
 
     def heartbeat(self, leases: Sequence[Lease]) -> set[UUID]:
         if not leases:
@@ -82,7 +97,16 @@ class SqlJobQueue:
         self._change(statements.CHECKPOINT, lease, to_checkpoint=checkpoint)
 
     def complete(self, lease: Lease) -> None:
-        self._change(statements.COMPLETE, lease)
+        with hot() as here:
+            if not here.statements.complete(here.cursor, lease):
+                raise _lost(lease)
+
+    def complete_many(self, leases: Sequence[Lease]) -> set[UUID]:
+        if not leases:
+            return set()
+        with hot() as here:
+            ended: set[UUID] = here.statements.complete_many(here.cursor, leases)
+        return ended
 
     def fail(
         self, lease: Lease, error: JobError, *, permanent: bool = False, retry_after_seconds: float | None = None
@@ -105,22 +129,25 @@ class SqlJobQueue:
         if not leases:
             return set()
         with _scoped(transaction) as (connection, _):
-            return set(connection.execute(statements.RELEASE, _these(leases)).scalars())
+            released = set(connection.execute(statements.RELEASE, _these(leases)).scalars())
+        return _rung(released)
 
     # What is done to jobs from outside.
 
     def unhold(self, run_id: UUID, since: datetime | None = None) -> int:
-        return self._change_run(statements.UNHOLD, run_id, since=since)
+        return _rung(self._change_run(statements.UNHOLD, run_id, since=since))
 
     def reset_stale(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
         values = {"silent": silent_seconds, "error": error_log.entry(error), "limit": limit}
         with _scoped(transaction) as (connection, _):
-            return [_reset(row) for row in connection.execute(statements.RESET_STALE, values)]
+            found = [_reset(row) for row in connection.execute(statements.RESET_STALE, values)]
+        return _rung(found)
 
     def reset_worker(self, worker: str, error: JobError, limit: int = 100) -> list[Reset]:
         values = {"worker": worker, "error": error_log.entry(error), "limit": limit}
         with _scoped(transaction) as (connection, _):
-            return [_reset(row) for row in connection.execute(statements.RESET_WORKER, values)]
+            found = [_reset(row) for row in connection.execute(statements.RESET_WORKER, values)]
+        return _rung(found)
 
     def held_by(self, worker: str) -> list[Lease]:
         with _scoped(reading) as (connection, _):
@@ -175,12 +202,14 @@ class SqlJobQueue:
     def resume(self, stage: str, by: str | None = None) -> None:
         with _scoped(transaction) as (connection, _):
             control_statements.put(connection, stage, paused=False, reason=None, changed_by=by, slowed_until=None)
+        ring()
 
     def limit(self, stage: str, number: int | None, by: str | None = None) -> None:
         if number is not None and number < 1:
             raise ValueError("a limit is at least 1: pause the stage instead")
         with _scoped(transaction) as (connection, _):
             control_statements.put(connection, stage, job_limit=number, changed_by=by)
+        ring()
 
     def slow(self, stage: str, retry_after_seconds: float | None = None) -> None:
         seconds = self._retry.delay_seconds(0, 0.0, retry_after_seconds)
@@ -252,28 +281,15 @@ def _these(leases: Sequence[Lease]) -> dict[str, Any]:
     return {"pairs": pairs, "job_ids": [job_id for job_id, _ in pairs]}
 
 
-def _row(job: NewJob) -> dict[str, Any]:
-    return {
-        "id": job.id,
-        "org_id": job.org_id,
-        "document_id": job.document_id,
-        "run_id": job.run_id,
-        "stage": job.stage,
-        "priority": job.priority,
-        "payload": job.payload,
-        "checkpoint": job.checkpoint,
-        "max_attempts": job.max_attempts,
-        "held": job.held,
-        "delay": job.delay_seconds,
-    }
-
-
-def _place_in_line(row: AnyRow) -> tuple[int, datetime, UUID]:
-    return row.priority, row.available_at, row.id
+def _rung(found: Found) -> Found:
+    """Somebody has to know of jobs that may be claimed now."""
+    if found:
+        ring()
+    return found
 
 
 def _lease(row: AnyRow) -> Lease:
-    return Lease(*row[:-1])
+    return Lease(*row)
 
 
 def _job(row: AnyRow) -> Job:

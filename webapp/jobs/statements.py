@@ -1,4 +1,4 @@
-"""The statements of the SQL queue: written once, for both databases, compiled once, values as parameters.
+"""The statements of the SQL queue that are not hot: written once, for both databases, values as parameters.
 
 A statement that locks several rows does so through a CTE in a fixed order, or skips what others
 have locked, so that two of them never wait for each other in a circle. On SQLite the locking
@@ -24,7 +24,6 @@ from sqlalchemy import (
     bindparam,
     case,
     func,
-    insert,
     null,
     or_,
     select,
@@ -119,43 +118,7 @@ _lease_columns = (
     jobs.c.priority,
 )
 
-# Coming and going.
-
-ENQUEUE = (
-    insert(jobs)
-    .values(available_at=case((bindparam("held", type_=Boolean()), null()), else_=after(_delay)))
-    .returning(jobs.c.id)
-)
-
-# PostgreSQL expects next to no due jobs: its statistics are from before the import that brought 100,000 of
-# them, and row-level security counts as one more condition that hardly any row meets. So it would fetch and
-# sort them all, for each claim, instead of reading the first few from the index that has them in order.
-IN_INDEX_ORDER = text("SELECT set_config('enable_sort', 'off', true)")
-
-# `available_at` stays as it was: a job that is released goes back to its place in the line.
-CLAIM = (
-    update(jobs)
-    .where(
-        jobs.c.id.in_(
-            _first(
-                select(jobs.c.id)
-                .where(_DUE, jobs.c.available_at <= now())
-                .order_by(jobs.c.priority, jobs.c.available_at, jobs.c.id)
-                .limit(_limit),
-                skip_locked=True,
-            )
-        )
-    )
-    .values(
-        status=JobStatus.PROCESSING,
-        started_at=now(),
-        heartbeat_at=now(),
-        locked_by=_worker,
-        lease_id=bindparam("lease", type_=Uuid()),
-    )
-    .returning(*_lease_columns, jobs.c.available_at)
-)
-HELD_BY = select(*_lease_columns, jobs.c.available_at).where(_LEASED, jobs.c.locked_by == _worker)
+HELD_BY = select(*_lease_columns).where(_LEASED, jobs.c.locked_by == _worker)
 
 # Rows that others hold locked are passed by: waiting for one would keep the beat from all the rest.
 BEAT = (
@@ -170,7 +133,6 @@ STILL_MINE = select(jobs.c.id).where(_mine_of_many)
 
 FENCE = select(jobs.c.id).where(_mine).with_for_update()
 CHECKPOINT = update(jobs).where(_mine).values(checkpoint=_to_checkpoint)
-COMPLETE = update(jobs).where(_mine).values(status=JobStatus.COMPLETED, **_ENDED)
 FAIL = update(jobs).where(_mine).values(_attempt_failed(or_(_permanent, _is_last), after(_delay)))
 FAIL = FAIL.returning(jobs.c.status)
 SNOOZE = (

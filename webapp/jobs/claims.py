@@ -1,0 +1,60 @@
+"""How a claim is made: freely where nothing is said about any stage, else after counting what is at work."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from webapp.jobs.connections import Hot, hot
+from webapp.jobs.hot import Taken, Wanted
+from webapp.jobs.postgresql import PLAN_FOR_THIS_TRANSACTION
+from webapp.jobs.queue import Lease
+
+# Others hold what they are about to take for less than a millisecond.
+_TRIES = 3
+
+
+class Claims:
+    """Makes claims, and remembers whether stages are controlled. Safe to use from many threads."""
+
+    def __init__(self, stage_limits: Mapping[str, int]) -> None:
+        self._limits = stage_limits
+        self._are_controlled = bool(stage_limits)
+
+    def claim(self, wanted: Wanted) -> list[Lease]:
+        """The jobs that could be had."""
+        for _ in range(_TRIES):
+            taken = self._try(wanted)
+            if taken.leases or not taken.is_contended:
+                return taken.leases
+        return []
+
+    def _try(self, wanted: Wanted) -> Taken:
+        with hot() as here:
+            if not self._are_controlled:
+                taken = _taken(here, wanted, None)
+                if not taken.is_controlled:
+                    return taken
+            with _together(here):
+                rooms = here.statements.rooms(here.cursor, self._limits)
+                self._are_controlled = bool(self._limits) or rooms is None or bool(rooms)
+                return _nothing() if rooms is None else _taken(here, wanted, rooms)
+
+
+def _taken(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
+    if not here.is_own and here.is_postgresql:
+        here.cursor.execute(PLAN_FOR_THIS_TRANSACTION)
+    taken: Taken = here.statements.claim(here.cursor, wanted, rooms)
+    return taken
+
+
+def _nothing() -> Taken:
+    return Taken([], is_controlled=True, is_contended=False)
+
+
+@contextmanager
+def _together(here: Hot) -> Iterator[None]:
+    """Counting and taking are one transaction; on SQLite they always are."""
+    if here.is_own and here.is_postgresql:
+        with here.cursor.connection.transaction():
+            yield
+    else:
+        yield

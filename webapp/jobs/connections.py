@@ -1,0 +1,194 @@
+"""Connections for the hot statements: the driver's own, without a session, a pool's events or a ping before use.
+
+On PostgreSQL they keep what they need for the length of their life (the scope, the planner's settings, prepared
+statements), which only a direct connection can: through a pooler they would leave it to strangers, so there the
+statements run in an ordinary transaction.
+"""
+
+import select
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import psycopg
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import DBAPIError
+
+from webapp.db import db, in_transaction, transaction, write_turn
+from webapp.jobs import postgresql, sqlite
+
+# Each thread of a worker that talks to the queue has one at most; more are closed when they come back.
+_KEPT = 4
+_SETTINGS = {"app.scope": "system", "plan_cache_mode": "force_generic_plan", **postgresql.PLANNER}
+_SETTLE = "SELECT pg_backend_pid(), " + ", ".join(
+    f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items()
+)
+
+
+@dataclass(frozen=True)
+class Hot:
+    """A cursor, the statements that suit it, and whether their commit is ours."""
+
+    cursor: Any
+    statements: ModuleType
+    is_own: bool
+
+    @property
+    def is_postgresql(self) -> bool:
+        """Whether each statement commits by itself, and plans have to be led."""
+        return self.statements is postgresql
+
+
+class Connections:
+    """The connections of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._is_sqlite = engine.dialect.name == "sqlite"
+        self._lock = threading.Lock()
+        self._idle: list[Any] = []
+        self._is_direct: bool | None = None
+        event.listen(engine, "engine_disposed", self._close)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether what is set for a connection stays: no pooler stands in between."""
+        if self._is_direct is None:
+            self._give_back(self._take())
+        return bool(self._is_direct)
+
+    @contextmanager
+    def cursor(self) -> Iterator[Any]:
+        """A cursor on a connection of our own; on SQLite in a write transaction, elsewhere each statement is one."""
+        with self._translated(), write_turn():
+            connection = self._take()
+            try:
+                cursor = connection.cursor()
+                if self._is_sqlite:
+                    cursor.execute("BEGIN IMMEDIATE")
+                yield cursor
+                if self._is_sqlite:
+                    cursor.execute("COMMIT")
+            except BaseException:
+                self._drop(connection)
+                raise
+            self._give_back(connection)
+
+    def open(self) -> Any:
+        """A new connection, for who keeps it; the caller closes it."""
+        with self._translated():
+            return self._open()
+
+    def _take(self) -> Any:
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return self._open()
+            if self._is_sqlite or _is_quiet(connection):
+                return connection
+            connection.close()
+
+    def _open(self) -> Any:
+        raw = self._engine.raw_connection()
+        connection: Any = raw.driver_connection
+        raw.detach()
+        if not self._is_sqlite:
+            connection.autocommit = True
+            connection.prepare_threshold = 0
+            (pid, *_) = connection.execute(_SETTLE).fetchone()
+            self._is_direct = pid == connection.info.backend_pid
+        else:
+            self._is_direct = True
+        return connection
+
+    def _give_back(self, connection: Any) -> None:
+        with self._lock:
+            if len(self._idle) < _KEPT and self._is_direct:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _drop(self, connection: Any) -> None:
+        """After an error nothing is known about it; closing it also ends what was begun."""
+        connection.close()
+
+    def _close(self, engine: Engine) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Callers know one kind of errors: SQLAlchemy's."""
+        with translated(self._engine):
+            yield
+
+
+@contextmanager
+def translated(engine: Engine) -> Iterator[None]:
+    """The driver's errors as SQLAlchemy would raise them."""
+    driver = engine.dialect.loaded_dbapi
+    try:
+        yield
+    except driver.Error as error:
+        raise DBAPIError.instance(
+            "a statement of the queue",
+            None,
+            error,
+            driver.Error,
+            hide_parameters=True,
+            connection_invalidated=engine.dialect.is_disconnect(error, None, None),
+            dialect=engine.dialect,
+        ) from error
+
+
+_by_engine: WeakKeyDictionary[Engine, Connections] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+def connections() -> Connections:
+    """Those of the application at hand."""
+    engine = db.engine
+    found = _by_engine.get(engine)
+    if found is None:
+        with _making:
+            found = _by_engine.get(engine) or Connections(engine)
+            _by_engine[engine] = found
+    return found
+
+
+@contextmanager
+def hot() -> Iterator[Hot]:
+    """The caller's transaction where one is open, else a connection of our own."""
+    own = connections()
+    statements = _STATEMENTS[db.engine.dialect.name]
+    if not in_transaction() and own.is_direct:
+        with own.cursor() as cursor:
+            yield Hot(cursor, statements, is_own=True)
+        return
+    with transaction(everywhere=True) as opened, translated(db.engine):
+        driver_connection: Any = opened.connection().connection.driver_connection
+        cursor = driver_connection.cursor()
+        try:
+            yield Hot(cursor, statements, is_own=False)
+        finally:
+            cursor.close()
+
+
+def _is_quiet(connection: "psycopg.Connection[Any]") -> bool:
+    """Whether an idle connection seems to live: a server that goes away says so, and nobody has read it yet."""
+    poll = select.poll()
+    try:
+        poll.register(connection.fileno(), select.POLLIN)
+    except psycopg.Error:
+        return False
+    return not poll.poll(0)
+
+
+_STATEMENTS: dict[str, ModuleType] = {"postgresql": postgresql, "sqlite": sqlite}

@@ -1,0 +1,211 @@
+"""The hot statements on PostgreSQL, in its driver's own words: prepared once, one round trip each.
+
+A line is what stands in the index of due jobs under one stage, priority and org. A claim jumps from
+line to line (a stage that may not be worked on costs one jump, however long its lines are), lets the
+lines that were served least go first, and locks the jobs it takes from their beginnings.
+"""
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any
+from uuid import UUID
+
+from psycopg import Cursor
+
+from webapp.jobs.hot import Taken, Wanted, as_json, controls_of, rooms_under
+from webapp.jobs.model import DUE, LEASED
+from webapp.jobs.queue import Lease, NewJob
+
+_JOBS = "document_processing_jobs"
+# A claim this small may lock so many from each line as it wants in all; a larger one shares them out.
+_SMALL = 16
+
+# Statistics are from before the import that brought 100,000 jobs, and row-level security counts as one more
+# condition that hardly any row meets: left alone, a planner would fetch and sort them all, for each claim.
+PLANNER = {
+    "enable_sort": "off",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
+}
+PLAN_FOR_THIS_TRANSACTION = "SELECT " + ", ".join(
+    f"set_config('{name}', '{value}', true)" for name, value in PLANNER.items()
+)
+
+# Controls are looked at inside the statement: a worker that knows of none must not miss the first.
+_ARE_CONTROLLED = """
+EXISTS (SELECT FROM stage_controls
+        WHERE paused OR job_limit IS NOT NULL OR slowed_until > statement_timestamp() - interval '2 minutes')
+"""
+_NEXT_LINE = f"""
+SELECT job.stage, job.priority, job.org_id, job.available_at, job.id FROM {_JOBS} job
+WHERE {DUE} AND {{after}} ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id LIMIT 1
+"""
+_IS_CLOSED = "room.number <= 0 OR (line.stage = ANY(%(lane)s::text[])) <> %(is_inside)s"
+CLAIM = f"""
+WITH RECURSIVE
+control AS MATERIALIZED (SELECT NOT %(guarded)s AND {_ARE_CONTROLLED} AS is_unknown),
+room AS MATERIALIZED (SELECT * FROM unnest(%(stages)s::text[], %(rooms)s::int[]) AS room (stage, number)),
+line AS (
+    ({_NEXT_LINE.format(after="NOT (SELECT is_unknown FROM control)")})
+    UNION ALL
+    SELECT next.* FROM line LEFT JOIN room ON room.stage = line.stage CROSS JOIN LATERAL ({
+    _NEXT_LINE.format(
+        after=f'''(job.stage, job.priority, job.org_id) > (
+            line.stage,
+            CASE WHEN {_IS_CLOSED} THEN 2147483647 ELSE line.priority END,
+            CASE WHEN {_IS_CLOSED} THEN 'ffffffff-ffff-ffff-ffff-ffffffffffff' ELSE line.org_id END
+        )'''
+    )
+}) next
+),
+head AS MATERIALIZED (
+    SELECT line.*, coalesce(turn.busy, 0) AS busy, coalesce(turn.served, 0) AS served, room.number AS room
+    FROM line
+    LEFT JOIN room ON room.stage = line.stage
+    LEFT JOIN unnest(%(orgs)s::uuid[], %(busy)s::int[], %(served)s::int[]) AS turn (org_id, busy, served)
+        ON turn.org_id = line.org_id
+    WHERE line.available_at <= statement_timestamp() AND ({_IS_CLOSED}) IS NOT TRUE
+    ORDER BY line.priority, busy, served, line.available_at, line.id
+    LIMIT %(limit)s
+),
+candidate AS MATERIALIZED (
+    SELECT job.id, job.available_at, head.stage, head.priority, head.org_id, head.busy, head.served, head.room
+    FROM head CROSS JOIN LATERAL (
+        SELECT job.id, job.available_at FROM {_JOBS} job
+        WHERE {DUE} AND job.stage = head.stage AND job.priority = head.priority AND job.org_id = head.org_id
+            AND job.available_at <= statement_timestamp()
+        ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id
+        LIMIT (SELECT least(%(limit)s, {_SMALL} + %(limit)s / count(*)) FROM head)
+        FOR UPDATE SKIP LOCKED
+    ) job
+),
+ranked AS (
+    SELECT *, busy + row_number() OVER (PARTITION BY org_id ORDER BY priority, available_at, id) AS turn
+    FROM candidate
+),
+placed AS (
+    SELECT *, row_number() OVER (PARTITION BY stage ORDER BY priority, turn, served, available_at, id) AS in_stage
+    FROM ranked
+),
+chosen AS MATERIALIZED (
+    SELECT id, row_number() OVER (ORDER BY priority, turn, served, available_at, id) AS place
+    FROM placed WHERE in_stage <= room OR room IS NULL
+    ORDER BY place LIMIT %(limit)s
+),
+taken AS (
+    UPDATE {_JOBS} job SET status = 'PROCESSING', locked_by = %(worker)s, lease_id = %(lease)s,
+        started_at = statement_timestamp(), heartbeat_at = statement_timestamp(), updated_at = statement_timestamp()
+    FROM chosen WHERE job.id = chosen.id
+    RETURNING chosen.place, job.id, job.lease_id, job.org_id, job.document_id, job.run_id, job.stage,
+        job.payload, job.checkpoint, job.attempts, job.max_attempts, job.priority
+)
+SELECT is_unknown, (SELECT count(*) FROM head), taken.* FROM control LEFT JOIN taken ON true
+"""
+
+_CONTROLS = """
+SELECT stage, paused, job_limit, extract(epoch FROM statement_timestamp() - slowed_until)::float8 FROM stage_controls
+"""
+_AT_WORK = f"SELECT stage, count(*) FROM {_JOBS} WHERE {LEASED} AND stage = ANY(%s) GROUP BY stage"
+# Whoever counts the jobs of a limited stage must be alone until its own claim is committed.
+_COUNT_ALONE = "SELECT pg_advisory_xact_lock(hashtext('docmill stage limits'))"
+
+_ENDED = """status = 'COMPLETED', lease_id = NULL, locked_by = NULL,
+    completed_at = statement_timestamp(), updated_at = statement_timestamp()"""
+COMPLETE = f"UPDATE {_JOBS} SET {_ENDED} WHERE id = %s AND lease_id = %s"
+# A nested loop meets the rows in the order of the arrays, so that two that complete never wait in a circle.
+COMPLETE_MANY = f"""
+UPDATE {_JOBS} job SET {_ENDED} FROM unnest(%s::uuid[], %s::uuid[]) AS mine (id, lease_id)
+WHERE job.id = mine.id AND job.lease_id = mine.lease_id RETURNING job.id
+"""
+ENQUEUE = f"""
+INSERT INTO {_JOBS} (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint, attempts,
+    max_attempts, available_at, created_at, error_log, updated_at)
+SELECT id, org_id, document_id, run_id, stage, 'PENDING', priority, payload, checkpoint, 0, max_attempts,
+    CASE WHEN NOT held THEN statement_timestamp() + delay * interval '1 second' END,
+    statement_timestamp(), '[]', statement_timestamp()
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::int[], %s::jsonb[], %s::jsonb[], %s::int[],
+    %s::bool[], %s::float8[])
+AS new (id, org_id, document_id, run_id, stage, priority, payload, checkpoint, max_attempts, held, delay)
+"""
+
+
+def claim(cursor: Cursor[Any], wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
+    """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
+    cursor.execute(CLAIM, claim_values(wanted, rooms))
+    rows = cursor.fetchall()
+    is_controlled, heads = rows[0][:2]
+    if rows[0][3] is None:
+        return Taken([], is_controlled=is_controlled, is_contended=heads > 0)
+    rows.sort(key=_place)
+    return Taken([Lease(*row[3:]) for row in rows], is_controlled=False, is_contended=False)
+
+
+def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, Any]:
+    """The parameters of CLAIM."""
+    return {
+        "guarded": rooms is not None,
+        "stages": list(rooms or ()),
+        "rooms": list((rooms or {}).values()),
+        "orgs": wanted.turns.orgs,
+        "busy": wanted.turns.busy,
+        "served": wanted.turns.served,
+        "lane": wanted.lane.stages,
+        "is_inside": wanted.lane.is_inside,
+        "limit": wanted.limit,
+        "worker": wanted.worker,
+        "lease": wanted.lease_id,
+    }
+
+
+def rooms(cursor: Cursor[Any], limits: Mapping[str, int]) -> dict[str, int] | None:
+    """How many more jobs of each controlled stage may be taken; None where nothing may be taken at all."""
+    cursor.execute(_COUNT_ALONE)
+    cursor.execute(_CONTROLS)
+    return rooms_under(controls_of(cursor.fetchall()), limits, lambda stages: _at_work(cursor, stages))
+
+
+def complete(cursor: Cursor[Any], lease: Lease) -> bool:
+    """End a job that is still held: done."""
+    return cursor.execute(COMPLETE, (lease.job_id, lease.lease_id)).rowcount == 1
+
+
+def complete_many(cursor: Cursor[Any], leases: Sequence[Lease]) -> set[UUID]:
+    """End those that are still held; which those were."""
+    ordered = sorted(leases, key=_job_id)
+    cursor.execute(COMPLETE_MANY, ([lease.job_id for lease in ordered], [lease.lease_id for lease in ordered]))
+    # Reading the ids back costs more than the rest together, and as a rule says nothing new.
+    if cursor.rowcount == len(ordered):
+        return {lease.job_id for lease in ordered}
+    return {row[0] for row in cursor.fetchall()}
+
+
+def enqueue(cursor: Cursor[Any], jobs: Sequence[NewJob]) -> None:
+    """Add jobs, however many, in one statement."""
+    rows = [
+        (
+            job.id,
+            job.org_id,
+            job.document_id,
+            job.run_id,
+            job.stage,
+            job.priority,
+            as_json(job.payload),
+            as_json(job.checkpoint),
+            job.max_attempts,
+            job.held,
+            float(job.delay_seconds),
+        )
+        for job in jobs
+    ]
+    cursor.execute(ENQUEUE, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _at_work(cursor: Cursor[Any], stages: list[str]) -> dict[str, int]:
+    return dict(cursor.execute(_AT_WORK, (stages,)).fetchall())
+
+
+_place = itemgetter(2)
+_job_id = attrgetter("job_id")

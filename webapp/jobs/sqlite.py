@@ -1,0 +1,177 @@
+"""The hot statements on SQLite, in its driver's own words. A claim is the same as on PostgreSQL, and a walk.
+
+The database is in this process: a probe costs some microseconds, and a write transaction is alone, so what is one
+statement there is a loop here.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from sqlite3 import Cursor
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from webapp.jobs.hot import Taken, Wanted, as_json, controls_of, rooms_under
+from webapp.jobs.model import DUE, LEASED
+from webapp.jobs.queue import Lease, NewJob
+
+_JOBS = "document_processing_jobs"
+_NOW = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
+_LATER = "strftime('%Y-%m-%d %H:%M:%f', 'now', :delay || ' seconds')"
+_SMALL = 16
+_PRIORITY_MAX, _ORG_MAX = 2**31 - 1, "g"
+
+NEXT_LINE = f"""
+SELECT stage, priority, org_id, available_at, id, available_at <= {_NOW} FROM {_JOBS}
+WHERE {DUE} AND (stage, priority, org_id) > (?, ?, ?) ORDER BY stage, priority, org_id, available_at, id LIMIT 1
+"""
+OF_LINE = f"""
+SELECT id, available_at FROM {_JOBS}
+WHERE {DUE} AND stage = ? AND priority = ? AND org_id = ? AND available_at <= {_NOW} ORDER BY available_at, id LIMIT ?
+"""
+TAKE = f"""
+UPDATE {_JOBS} SET status = 'PROCESSING', locked_by = ?, lease_id = ?, started_at = {_NOW}, heartbeat_at = {_NOW},
+    updated_at = {_NOW}
+WHERE id IN (SELECT value FROM json_each(?))
+RETURNING id, org_id, document_id, run_id, stage, payload, checkpoint, attempts, max_attempts, priority
+"""
+_CONTROLS = """
+SELECT stage, paused, job_limit, (julianday('now') - julianday(slowed_until)) * 86400.0 FROM stage_controls
+"""
+_AT_WORK = f"""
+SELECT stage, count(*) FROM {_JOBS} WHERE {LEASED} AND stage IN (SELECT value FROM json_each(?)) GROUP BY stage
+"""
+COMPLETE = f"""
+UPDATE {_JOBS} SET status = 'COMPLETED', lease_id = NULL, locked_by = NULL, completed_at = {_NOW}, updated_at = {_NOW}
+WHERE id = ? AND lease_id = ?
+"""
+ENQUEUE = f"""
+INSERT INTO {_JOBS} (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint, attempts,
+    max_attempts, available_at, created_at, error_log, updated_at)
+VALUES (:id, :org_id, :document_id, :run_id, :stage, 'PENDING', :priority, :payload, :checkpoint, 0, :max_attempts,
+    CASE WHEN NOT :held THEN {_LATER} END, {_NOW}, '[]', {_NOW})
+"""
+
+
+class _Line(NamedTuple):
+    stage: str
+    priority: int
+    org_id: str
+    available_at: str
+    head: str
+    is_due: int
+
+
+class _Place(NamedTuple):
+    """Sorts as the jobs stand."""
+
+    priority: int
+    turn: int
+    served: int
+    available_at: str
+    job_id: str
+    stage: str
+
+
+def claim(cursor: Cursor, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
+    """Take due jobs, so many of each controlled stage."""
+    rooms = rooms or {}
+
+    def is_open(stage: str) -> bool:
+        return wanted.lane.has(stage) and rooms.get(stage, 1) > 0
+
+    standing = {org.hex: place for org, *place in zip(*_lists(wanted), strict=True)}
+    lines = [line for line in _lines(cursor, is_open) if line.is_due and is_open(line.stage)]
+    lines.sort(key=lambda line: (line.priority, *standing.get(line.org_id, (0, 0)), line.available_at, line.head))
+    places = sorted(_places(cursor, lines[: wanted.limit], wanted.limit, standing))
+    chosen = _within(places, rooms)[: wanted.limit]
+    if not chosen:
+        return Taken([], is_controlled=False, is_contended=False)
+    lease = wanted.lease_id
+    rows = cursor.execute(TAKE, (wanted.worker, lease.hex, json.dumps([place.job_id for place in chosen]))).fetchall()
+    leases = {row[0]: _lease(lease, row) for row in rows}
+    return Taken([leases[place.job_id] for place in chosen], is_controlled=False, is_contended=False)
+
+
+def rooms(cursor: Cursor, limits: Mapping[str, int]) -> dict[str, int] | None:
+    """How many more jobs of each controlled stage may be taken; None where nothing may be taken at all."""
+    controls = controls_of(cursor.execute(_CONTROLS).fetchall())
+    return rooms_under(controls, limits, lambda stages: _at_work(cursor, stages)) if controls or limits else {}
+
+
+def complete(cursor: Cursor, lease: Lease) -> bool:
+    """End a job that is still held: done."""
+    return cursor.execute(COMPLETE, (lease.job_id.hex, lease.lease_id.hex)).rowcount == 1
+
+
+def complete_many(cursor: Cursor, leases: Sequence[Lease]) -> set[UUID]:
+    """End those that are still held; which those were."""
+    return {lease.job_id for lease in leases if complete(cursor, lease)}
+
+
+def enqueue(cursor: Cursor, jobs: Sequence[NewJob]) -> None:
+    """Add jobs, however many."""
+    cursor.executemany(ENQUEUE, [_row(job) for job in jobs])
+
+
+def _lists(wanted: Wanted) -> tuple[list[UUID], list[int], list[int]]:
+    return wanted.turns.orgs, wanted.turns.busy, wanted.turns.served
+
+
+def _lines(cursor: Cursor, is_open: Callable[[str], bool]) -> Iterator[_Line]:
+    """Every line, from its head; of a stage that is closed only the first."""
+    after: tuple[str, int, str] = ("", -1, "")
+    while (row := cursor.execute(NEXT_LINE, after).fetchone()) is not None:
+        line = _Line(*row)
+        yield line
+        here = (line.stage, line.priority, line.org_id)
+        after = here if is_open(line.stage) else (line.stage, _PRIORITY_MAX, _ORG_MAX)
+
+
+def _places(
+    cursor: Cursor, lines: Sequence[_Line], limit: int, standing: Mapping[str, Sequence[int]]
+) -> Iterator[_Place]:
+    """The beginnings of these lines, each job with the turn that it would be for its org."""
+    turns = {line.org_id: standing.get(line.org_id, (0, 0))[0] for line in lines}
+    most = min(limit, _SMALL + limit // len(lines)) if lines else 0
+    for line in lines:
+        served = standing.get(line.org_id, (0, 0))[1]
+        for job_id, available_at in cursor.execute(OF_LINE, (*line[:3], most)).fetchall():
+            turns[line.org_id] += 1
+            yield _Place(line.priority, turns[line.org_id], served, available_at, job_id, line.stage)
+
+
+def _within(places: Sequence[_Place], rooms: Mapping[str, int]) -> list[_Place]:
+    left = dict(rooms)
+    chosen = []
+    for place in places:
+        if place.stage in left:
+            left[place.stage] -= 1
+        if left.get(place.stage, 0) >= 0:
+            chosen.append(place)
+    return chosen
+
+
+def _at_work(cursor: Cursor, stages: list[str]) -> dict[str, int]:
+    return dict(cursor.execute(_AT_WORK, (json.dumps(stages),)).fetchall())
+
+
+def _lease(lease_id: UUID, row: tuple[Any, ...]) -> Lease:
+    job_id, org_id, document_id, run_id, stage, payload, checkpoint, *rest = row
+    ids = (UUID(job_id), lease_id, UUID(org_id), UUID(document_id), UUID(run_id))
+    return Lease(*ids, stage, json.loads(payload), json.loads(checkpoint), *rest)
+
+
+def _row(job: NewJob) -> dict[str, Any]:
+    return {
+        "id": job.id.hex,
+        "org_id": job.org_id.hex,
+        "document_id": job.document_id.hex,
+        "run_id": job.run_id.hex,
+        "stage": job.stage,
+        "priority": job.priority,
+        "payload": as_json(job.payload),
+        "checkpoint": as_json(job.checkpoint),
+        "max_attempts": job.max_attempts,
+        "held": job.held,
+        "delay": float(job.delay_seconds),
+    }
