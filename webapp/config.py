@@ -208,7 +208,7 @@ def _cloud(env: Reader) -> dict[str, Any]:
         "openai_base_url": env.address("OPENAI_BASE_URL") or _OPENAI,
         "openai_embedding_model": env.text("OPENAI_EMBEDDING_MODEL", "text-embedding-3-small"),
         "openai_embedding_dimensions": _dimensions(env),
-        "openai_embedding_batch": env.whole("OPENAI_EMBEDDING_BATCH", 64, most=2048),
+        "openai_embedding_batch": env.whole("OPENAI_EMBEDDING_BATCH", 16, most=2048),
         "embed_concurrency": env.whole("EMBED_CONCURRENCY", 4, most=64),
         "provider_timeout_seconds": env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
     }

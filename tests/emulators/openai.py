@@ -8,21 +8,26 @@ import argparse
 import base64
 import hashlib
 import json
-import math
 import re
-import struct
 import threading
+import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tests.emulators import openai_speech
 from tests.emulators.server import Emulator, Fault, Reply, Request
 
+Vector = NDArray[np.float64]
 NATIVE_DIMENSIONS = 1536
 TEXTS_MAX = 2048
 # What the service refuses: some four letters are a token of usual text.
 TEXT_TOKENS_MAX = 8192
 CALL_TOKENS_MAX = 300_000
+_WORDS = re.compile(r"\w+")
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded", 404: "model_not_found"}
 # Words that mean nearly the same stand for one: enough meaning for a test to ask for some.
 _MEANINGS = {"warranty": "guarantee", "car": "vehicle", "invoice": "bill"}
@@ -79,16 +84,17 @@ class OpenAI(Emulator):
         texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
         if refusal := _refusal(texts):
             return Reply(400, refusal)
-        if self.delay_seconds:
-            threading.Event().wait(self.delay_seconds)
+        started = time.monotonic()
         for text in texts:
             self.pay("embed", hashlib.sha256(text.encode()).hexdigest(), 1)
         dimensions = asked.get("dimensions") or NATIVE_DIMENSIONS
-        encode = _base64 if asked.get("encoding_format") == "base64" else list
+        encode = _base64 if asked.get("encoding_format") == "base64" else _numbers
         rows = [
             {"object": "embedding", "index": index, "embedding": encode(vector(text, dimensions))}
             for index, text in enumerate(texts)
         ]
+        # What the emulator itself takes is a part of the time that a call takes.
+        threading.Event().wait(max(0.0, started + self.delay_seconds - time.monotonic()))
         tokens = sum(map(_tokens, texts))
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return Reply(200, {"object": "list", "data": rows, "model": asked["model"], "usage": usage})
@@ -107,18 +113,26 @@ ENDPOINTS: dict[str, Callable[[OpenAI, Request], Reply]] = {
 }
 
 
-def vector(text: str, dimensions: int) -> list[float]:
+def vector(text: str, dimensions: int) -> Vector:
     """A bag of hashed words at unit length; short words count for little."""
-    counts = [0.0] * dimensions
-    for word in re.findall(r"\w+", text.casefold()) or [""]:
-        digest = hashlib.blake2b(_MEANINGS.get(word, word).encode(), digest_size=8).digest()
-        counts[int.from_bytes(digest, "big") % dimensions] += 1.0 if len(word) > 3 else 0.1
-    length = math.sqrt(sum(count * count for count in counts))
-    return [count / length for count in counts]
+    counts = np.zeros(dimensions)
+    for word in _WORDS.findall(text.casefold()) or [""]:
+        counts[_hash(word) % dimensions] += 1.0 if len(word) > 3 else 0.1
+    return counts / np.linalg.norm(counts)
 
 
-def _base64(values: Sequence[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
+@lru_cache(100_000)
+def _hash(word: str) -> int:
+    digest = hashlib.blake2b(_MEANINGS.get(word, word).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
+
+
+def _base64(values: Vector) -> str:
+    return base64.b64encode(values.astype("<f4").tobytes()).decode()
+
+
+def _numbers(values: Vector) -> list[float]:
+    return [float(value) for value in values]
 
 
 def _tokens(text: str) -> int:
