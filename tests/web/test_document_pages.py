@@ -56,7 +56,7 @@ def test_programs_get_each_part(program: Program, shelf: dict[str, str]) -> None
     [run] = read_json(program.get(f"/documents/{shelf['notes']}/runs"))["runs"]
     assert run["state"] == "SUCCEEDED"
     assert [event["kind"] for event in run["events"]][:2] == ["RUN_QUEUED", "RUN_STARTED"]
-    assert run["events"][-1]["kind"] == "RUN_SUCCEEDED"
+    assert "RUN_SUCCEEDED" in [event["kind"] for event in run["events"]]
 
 
 def test_status_for_programs(app: Flask, program: Program, shelf: dict[str, str]) -> None:

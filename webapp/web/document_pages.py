@@ -15,7 +15,7 @@ from webapp.documents.states import RunTrigger
 from webapp.pipeline import lifecycle
 from webapp.pipeline.markdown import split_pages
 from webapp.providers.errors import BlobMissing
-from webapp.search import passages
+from webapp.search import connections, passages
 from webapp.search.model import Chunk
 from webapp.web import blobs, fragments, markdown, recordings
 from webapp.web.access import get_document, org_id, principal, services
@@ -76,11 +76,11 @@ class Text:
 @pages.get("")
 def show(document_id: UUID) -> Response:
     """The document with its text."""
-    found = _find(document_id)
+    found = find(document_id)
     if fragments.is_for_program():
         return jsonify({**document_json(found.standing), "counts": found.counts})
     recording = recordings.find(services(), found.document) if found.standing.has_result else None
-    return _section(found, "text", lambda: None, recording=recording, text=None if recording else _text(found))
+    return show_section(found, "text", lambda: None, recording=recording, text=None if recording else _text(found))
 
 
 @pages.get("/status")
@@ -89,7 +89,7 @@ def status(document_id: UUID) -> Response:
     if fragments.is_for_program() or not fragments.wants_fragment():
         return jsonify(_standing(document_id).as_json())
     if request.args.get("view") == "page":
-        found = _find(document_id)
+        found = find(document_id)
         response = fragments.replacing("document/_status.html", **_context(found))
         standing = found.standing
     else:
@@ -101,32 +101,32 @@ def status(document_id: UUID) -> Response:
 @pages.get("/fields")
 def fields(document_id: UUID) -> Response:
     """Named values, with their pages and how sure the reader was."""
-    found, org = _find(document_id), org_id()
+    found, org = find(document_id), org_id()
     with reading(org):
         shown = library.fields(org, document_id)
-    return _section(found, "fields", lambda: {"fields": [_field_json(one) for one in shown]}, fields=shown)
+    return show_section(found, "fields", lambda: {"fields": [_field_json(one) for one in shown]}, fields=shown)
 
 
 @pages.get("/tables")
 def tables(document_id: UUID) -> Response:
     """Tables as rows of cells."""
-    found, org = _find(document_id), org_id()
+    found, org = find(document_id), org_id()
     with reading(org):
         shown = library.tables(org, document_id)
-    return _section(found, "tables", lambda: {"tables": [_table_json(one) for one in shown]}, tables=shown)
+    return show_section(found, "tables", lambda: {"tables": [_table_json(one) for one in shown]}, tables=shown)
 
 
 @pages.get("/chunks")
 def chunks(document_id: UUID) -> Response:
     """The passages, some at a time; `start` is the number of the first, `passage` the id of one to begin with."""
-    found, org = _find(document_id), org_id()
+    found, org = find(document_id), org_id()
     with reading(org):
         start = _start(org, document_id)
         listed = passages.page(org, document_id, start=start, limit=PASSAGES_SHOWN + 1)
     shown = listed[:PASSAGES_SHOWN]
     next_start = listed[PASSAGES_SHOWN].ordinal if len(listed) > PASSAGES_SHOWN else None
     next_url = url_for(".chunks", document_id=document_id, start=next_start) if next_start else None
-    return _section(
+    return show_section(
         found,
         "passages",
         lambda: {"chunks": [_chunk_json(one) for one in shown], "next_start": next_start},
@@ -138,12 +138,12 @@ def chunks(document_id: UUID) -> Response:
 @pages.get("/runs", endpoint="runs")
 def history(document_id: UUID) -> Response:
     """Each run, and what happened in it."""
-    found, org = _find(document_id), org_id()
+    found, org = find(document_id), org_id()
     with reading(org):
         listed = library.runs(org, document_id)
         moments = events.timeline(org, document_id)
     views = run_views(listed, moments)
-    return _section(
+    return show_section(
         found,
         "runs",
         lambda: {
@@ -216,7 +216,7 @@ def _answer_changed(document_id: UUID, status: int) -> Response:
     if request.form.get("from") == "library":
         response = fragments.replacing("library/_row.html", row=standing)
     else:
-        response = fragments.replacing("document/_live.html", **_context(_find(document_id)))
+        response = fragments.replacing("document/_live.html", **_context(find(document_id)))
     return fragments.trigger(response, "document-changed")
 
 
@@ -250,7 +250,7 @@ def _delete(document_id: UUID) -> None:
     blobs.remove_folders(found.providers.blobs, folders)
 
 
-def _section(found: Found, name: str, data: Any, **content: Any) -> Response:
+def show_section(found: Found, name: str, data: Any, **content: Any) -> Response:
     """A tab: the whole page, or for HTMX the tab alone."""
     return fragments.answer(
         page="document/page.html",
@@ -266,13 +266,14 @@ def _section(found: Found, name: str, data: Any, **content: Any) -> Response:
 
 def _sections(found: Found) -> list[Section]:
     def url(endpoint: str) -> str:
-        return url_for(f".{endpoint}", document_id=found.document.id)
+        return url_for(f"document.{endpoint}", document_id=found.document.id)
 
     return [
         Section("text", url("show")),
         Section("fields", url("fields"), found.counts["fields"]),
         Section("tables", url("tables"), found.counts["tables"]),
         Section("passages", url("chunks"), found.counts["chunks"]),
+        Section("connections", url_for("connections.show", document_id=found.document.id), found.counts["connections"]),
         Section("runs", url("runs"), found.counts["runs"]),
     ]
 
@@ -287,12 +288,17 @@ def _context(found: Found) -> dict[str, Any]:
     }
 
 
-def _find(document_id: UUID) -> Found:
+def find(document_id: UUID) -> Found:
+    """A document of the asking org with what all of its sections show; 404 where there is none."""
     org = org_id()
     with reading(org):
         standing = _read_standing(org, document_id)
         published = library.published_run(org, document_id)
-        counts = {**library.part_counts(org, document_id), "chunks": passages.count(org, document_id)}
+        counts = {
+            **library.part_counts(org, document_id),
+            "chunks": passages.count(org, document_id),
+            "connections": connections.count(org, document_id),
+        }
     return Found(
         standing, published.finished_at if published else None, run_seconds(published) if published else None, counts
     )
@@ -318,8 +324,8 @@ def _text(found: Found) -> Text | None:
     parts = markdown.parts(split_pages(source, found.document.page_count)) if source and source.strip() else []
     if not parts:
         return None
-    page = _number("page")
-    index = markdown.part_of_page(parts, page) if page else (_number("part") or 1) - 1
+    page = number_in_query("page")
+    index = markdown.part_of_page(parts, page) if page else (number_in_query("part") or 1) - 1
     index = min(index, len(parts) - 1)
 
     def url(part: int) -> str:
@@ -349,11 +355,11 @@ def _markdown(document: Document) -> str | None:
 
 def _start(org: UUID, document_id: UUID) -> int:
     passage = request.args.get("passage", type=UUID)
-    place = passages.number_of(org, document_id, passage) if passage else _number("start")
+    place = passages.number_of(org, document_id, passage) if passage else number_in_query("start")
     return place or 0
 
 
-def _number(name: str) -> int | None:
+def number_in_query(name: str) -> int | None:
     """A whole number of the query; anything else is as if it were not there."""
     value = request.args.get(name, "")[:_NUMBER_DIGITS_MAX]
     return int(value) if value.isascii() and value.isdigit() and int(value) > 0 else None
