@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev worker migrate test check e2e bench
+.PHONY: help setup run dev worker migrate test check e2e bench chaos
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -10,7 +10,7 @@ RUNTIME := .venv/.ready-$(shell (pwd; cat requirements.txt) | cksum | cut -d ' '
 DEVELOPMENT := .venv/.ready-$(shell (pwd; cat requirements.txt requirements-dev.txt) | cksum | cut -d ' ' -f 1)
 # Marks say nothing where the Python that they speak of is gone.
 $(shell test -x .venv/bin/python || rm -f .venv/.ready-*)
-MODEL_MARK := .built-$(shell cat webapp/providers/minilm_*.py | cksum | cut -d ' ' -f 1)
+MODEL_MARK := .built-$(shell cat webapp/providers/minilm_*.py webapp/providers/whisper_[bf]*.py webapp/providers/model_wheel.py | cksum | cut -d ' ' -f 1)
 
 # The first of these that is new enough.
 PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14
@@ -29,9 +29,11 @@ WITH_ENV := $(if $(wildcard .env),.venv/bin/dotenv run --no-override --)
 define BUILD_MODEL
 models="$${MODELS_DIR:-$${DATA_DIR:-var}/models}"; \
 if ! [ -e "$$models/$(MODEL_MARK)" ]; then \
-    echo "Building the embedding model (once, some seconds) ..."; \
+    echo "Setting up the models for embeddings and speech (once, some seconds) ..."; \
     .venv/bin/python -m webapp.providers.minilm_build "$$models" >/dev/null \
         || { echo "The embedding model could not be built; the reason stands above." >&2; exit 1; }; \
+    .venv/bin/python -m webapp.providers.whisper_build "$$models" >/dev/null \
+        || { echo "The speech model could not be set up; the reason stands above." >&2; exit 1; }; \
     rm -f "$$models"/.built-*; touch "$$models/$(MODEL_MARK)"; \
 fi
 endef
@@ -85,6 +87,13 @@ e2e: $(DEVELOPMENT) ## Drive a real Chromium through the pages
 bench: $(DEVELOPMENT) ## Measure what we claim to be fast (BENCH=upload measures one)
 	@$(FOR_TESTS); $(BUILD_MODEL); \
 	for name in $(BENCH); do echo "== $$name"; .venv/bin/python -m "bench.$$name" || exit 1; done
+
+# How long, on what, and which blows: the same seed deals the same ones.
+minutes ?= 1
+database ?= postgresql
+seed ?=
+chaos: $(DEVELOPMENT) ## Kill, freeze and cut off real processes, then check every promise (minutes=10 seed=7 database=sqlite)
+	@exec .venv/bin/python -m tests.chaos --minutes $(minutes) --database $(database) $(if $(seed),--seed $(seed))
 
 # An empty database of its own, whatever the environment says.
 define MIGRATIONS_MATCH

@@ -105,7 +105,7 @@ def encoded(kind: str, seconds: float = 4.0, title: str | None = None, *, sound:
             container.mux(stream.encode(None))
         if pictures is not None:
             for number in range(int(seconds * 10)):
-                picture = av.VideoFrame.from_ndarray(np.full((48, 64, 3), number, np.uint8), format="rgb24")
+                picture = av.VideoFrame.from_ndarray(np.full((48, 64, 3), number % 256, np.uint8), format="rgb24")
                 container.mux(pictures.encode(picture))
             container.mux(pictures.encode(None))
     return target.getvalue()

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from webapp.providers import whisper_build
 from webapp.providers.errors import ProviderError
 from webapp.providers.local_extract import LocalExtractor
 from webapp.providers.minilm_build import ensure
@@ -35,3 +36,10 @@ def failure(extractor: LocalExtractor, folder: Path, data: bytes, content_type: 
     except ProviderError as error:
         return error
     raise AssertionError("a failure was expected")
+
+
+def speech_models_folder() -> Path:
+    """Get the speech model once for all runs of the tests; later runs find it."""
+    folder = Path(os.environ.get("MODELS_DIR") or ROOT / ".cache" / "models")
+    whisper_build.ensure(folder)
+    return folder

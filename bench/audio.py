@@ -1,0 +1,107 @@
+"""How many times faster than they last recordings are read and heard on this machine, and in how much memory.
+
+Run as `python -m bench.audio [--minutes N]`. The sound is made here; words are spoken by Debian's
+espeak-ng where that is installed, else the recogniser gets none to hear and is left out.
+"""
+
+import argparse
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from tests import sounds
+from webapp.providers.audio_decode import AudioDecoder
+from webapp.providers.audio_levels import windows
+from webapp.providers.local_analysis import LocalAnalyst
+from webapp.providers.local_speech import LocalRecogniser
+from webapp.providers.speech_ports import Clip, Heard, Sound
+
+TIMEOUT_SECONDS = 3_600.0
+Result = TypeVar("Result")
+FORMATS = {"wav": "audio/wav", "mp3": "audio/mpeg", "m4a": "audio/mp4", "mp4": "video/mp4"}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=int, default=60)
+    parser.add_argument("--models", type=Path, default=Path(os.environ.get("MODELS_DIR", ".cache/models")))
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        _reading(Path(folder), given.minutes * 60)
+        _hearing(Path(folder), given.minutes * 60, given.models)
+
+
+def _reading(folder: Path, seconds: int) -> None:
+    for kind, content_type in FORMATS.items():
+        source = folder / f"hour.{kind}"
+        source.write_bytes(_file(kind, seconds))
+        reader = AudioDecoder()
+        sound, took = _timed(partial(_read, reader, source, content_type, folder / "hour.ogg"))
+        reader.close()
+        _tell(f"read {kind}", sound.duration_seconds, took)
+        source.unlink()
+
+
+def _file(kind: str, seconds: int) -> bytes:
+    if kind == "wav":
+        return sounds.wav(sounds.babble(seconds, rate=44_100), rate=44_100)
+    return sounds.encoded(kind, seconds)
+
+
+def _hearing(folder: Path, seconds: int, models: Path) -> None:
+    spoken = sounds.spoken()
+    if spoken is None:
+        print("hear: espeak-ng is not installed")
+        return
+    # The header of a stream says no length: the samples are what stands behind it.
+    once = np.frombuffer(spoken[44:], "<i2")
+    source = folder / "talk.wav"
+    source.write_bytes(sounds.wav(np.tile(once, 1 + seconds * 22_050 // len(once))[: seconds * 22_050], rate=22_050))
+    reader, recogniser = AudioDecoder(), LocalRecogniser(models)
+    sound = _read(reader, source, "audio/wav", folder / "talk.ogg")
+    heard, took = _timed(lambda: _hear(recogniser, sound, folder / "talk.ogg"))
+    reader.close()
+    recogniser.close()
+    _tell("hear", sound.duration_seconds, took)
+    words = " ".join(segment.text for part in heard for segment in part.segments).split()
+    print(f"  {len(words)} words in {sum(len(part.segments) for part in heard)} sentences")
+    segments = [segment for part in heard for segment in part.segments]
+    _, took = _timed(lambda: LocalAnalyst().analyze(segments, timeout_seconds=TIMEOUT_SECONDS))
+    print(f"take notes           {took:6.2f} s")
+
+
+def _read(reader: AudioDecoder, source: Path, content_type: str, target: Path) -> Sound:
+    target.write_bytes(b"")
+    return reader.read(source, content_type, target, timeout_seconds=TIMEOUT_SECONDS, progress=lambda _: None)
+
+
+def _hear(recogniser: LocalRecogniser, sound: Sound, audio: Path) -> list[Heard]:
+    found = []
+    for start, end in windows(sound.levels, sound.duration_seconds, recogniser.window_seconds):
+        heard = recogniser.start(audio, Clip(start, end), timeout_seconds=TIMEOUT_SECONDS, progress=lambda _: None)
+        assert isinstance(heard, Heard)
+        found.append(heard)
+    return found
+
+
+def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    started = time.perf_counter()
+    return work(), time.perf_counter() - started
+
+
+def _tell(what: str, seconds: float, took: float) -> None:
+    # Of all children that have ended so far: the largest.
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"{what:20} {took:6.1f} s for {seconds / 60:.0f} min = {seconds / took:5.0f} x real time, peak {peak:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

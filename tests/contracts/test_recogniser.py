@@ -1,0 +1,154 @@
+"""What every Recogniser promises. The one of this machine needs real words, and takes seconds."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import sounds, speech_clip
+from tests.emulators.openai import OpenAI
+from tests.emulators.speechkit import SpeechKitServer
+from tests.pipeline import studio
+from tests.providers import stand
+from webapp.providers.audio_decode import AudioDecoder
+from webapp.providers.errors import FailureCode, ProviderError
+from webapp.providers.local_speech import LocalRecogniser
+from webapp.providers.speech_ports import Clip, Heard, Operation, Recogniser, Sound
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[AudioDecoder]:
+    reader = AudioDecoder()
+    yield reader
+    reader.close()
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("speechkit"),
+        pytest.param("openai"),
+        pytest.param("local", marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
+    ]
+)
+def recogniser(
+    request: pytest.FixtureRequest, reader: AudioDecoder, speechkit: SpeechKitServer, openai: OpenAI
+) -> Iterator[Recogniser]:
+    match request.param:
+        case "speechkit":
+            yield studio.speechkit_at(speechkit, reader)
+        case "openai":
+            yield studio.openai_at(openai, reader)
+        case _:
+            local = LocalRecogniser(stand.speech_models_folder(), threads=2)
+            yield local
+            local.close()
+    studio.close_clients()
+
+
+Read = Callable[[bytes], tuple[Path, Sound]]
+
+
+@pytest.fixture
+def read(reader: AudioDecoder, tmp_path: Path) -> Read:
+    def read(data: bytes) -> tuple[Path, Sound]:
+        source, target = tmp_path / "source", tmp_path / "sound.ogg"
+        source.write_bytes(data)
+        target.touch()
+        sound = reader.read(source, "audio/wav", target, timeout_seconds=30, progress=lambda _: None)
+        return target, sound
+
+    return read
+
+
+def hear(recogniser: Recogniser, audio: Path, clip: Clip) -> Heard:
+    answer = recogniser.start(audio, clip, timeout_seconds=120, progress=lambda _: None)
+    for _ in range(10):
+        if isinstance(answer, Heard):
+            return answer
+        found = recogniser.fetch(answer, clip)
+        if found is not None:
+            recogniser.forget(answer)
+            return found
+    raise AssertionError("the operation is never done")
+
+
+def test_it_says_what_it_is(recogniser: Recogniser) -> None:
+    assert recogniser.name
+    assert recogniser.version
+    assert recogniser.options_key()
+    assert recogniser.window_seconds >= 60
+    recogniser.check()
+
+
+def test_it_hears_sentences_in_the_order_of_time(recogniser: Recogniser, read: Read) -> None:
+    audio, sound = read(speech_clip.english())
+    heard = hear(recogniser, audio, Clip(0, sound.duration_seconds, is_whole=True))
+    assert len(heard.segments) >= 3
+    assert all(0 <= each.start <= each.end <= sound.duration_seconds + 0.5 for each in heard.segments)
+    assert [each.start for each in heard.segments] == sorted(each.start for each in heard.segments)
+    assert all(each.text == each.text.strip() != "" for each in heard.segments)
+    assert heard.language == "en"
+
+
+def test_times_of_a_clip_are_those_of_the_recording(recogniser: Recogniser, read: Read) -> None:
+    audio, sound = read(speech_clip.english())
+    start = sound.duration_seconds / 2
+    heard = hear(recogniser, audio, Clip(start, sound.duration_seconds))
+    assert heard.segments
+    assert all(start - 0.1 <= each.start <= sound.duration_seconds + 0.5 for each in heard.segments)
+
+
+def test_one_channel_can_be_heard_alone(recogniser: Recogniser, read: Read) -> None:
+    if recogniser.tells_channels:
+        audio, sound = read(sounds.wav(sounds.two_speakers(12), channels=2))
+        heard = hear(recogniser, audio, Clip(0, sound.duration_seconds, is_whole=True))
+        assert {each.speaker for each in heard.segments} == {"Speaker 1", "Speaker 2"}
+    else:
+        audio, sound = read(speech_clip.in_left_channel())
+        assert sound.channels == 2
+        heard = hear(recogniser, audio, Clip(0, sound.duration_seconds, channel=0))
+        assert heard.segments
+
+
+def test_an_operation_that_nobody_knows_is_an_error(recogniser: Recogniser) -> None:
+    with pytest.raises(ProviderError):
+        recogniser.fetch(Operation("nobody"), Clip(0, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_local_one_hears_what_was_said(read: Read) -> None:
+    local = LocalRecogniser(stand.speech_models_folder())
+    audio, sound = read(speech_clip.english())
+    heard = hear(local, audio, Clip(0, sound.duration_seconds))
+    local.close()
+    text = " ".join(each.text for each in heard.segments).lower()
+    assert [word for word in speech_clip.english_words() if word not in text] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_local_one_says_when_it_knows_no_word(read: Read) -> None:
+    local = LocalRecogniser(stand.speech_models_folder())
+    spoken = sounds.spoken(sounds.RUSSIAN, "ru")
+    if spoken is not None:
+        audio, sound = read(spoken)
+        heard = hear(local, audio, Clip(0, sound.duration_seconds))
+        assert (heard.segments, heard.language) == ((), "und")
+    audio, sound = read(sounds.wav(sounds.babble(10)))
+    assert hear(local, audio, Clip(0, sound.duration_seconds)).segments == ()
+    local.close()
+
+
+def test_a_language_that_was_set_and_is_not_known_is_refused_at_once(read: Read, tmp_path: Path) -> None:
+    audio, sound = read(sounds.wav(sounds.babble(2)))
+    with pytest.raises(ProviderError) as caught:
+        hear(LocalRecogniser(tmp_path, language="ru-RU"), audio, Clip(0, sound.duration_seconds))
+    assert (caught.value.code, caught.value.permanent) == (FailureCode.LANGUAGE, True)
+
+
+def test_a_model_that_is_missing_says_how_to_get_it(read: Read, tmp_path: Path) -> None:
+    audio, sound = read(sounds.wav(sounds.babble(2)))
+    with pytest.raises(ProviderError, match="make setup") as caught:
+        hear(LocalRecogniser(tmp_path), audio, Clip(0, sound.duration_seconds))
+    assert caught.value.code is FailureCode.MODEL_MISSING
