@@ -104,9 +104,19 @@ def test_a_file_beyond_the_limit_is_refused_and_the_one_behind_it_is_taken(small
 def test_a_form_that_breaks_off_leaves_nothing(app: Flask, program: Program) -> None:
     body = b'--cut\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhalf a'
     answer = program.post("/documents", data=body, content_type="multipart/form-data; boundary=cut")
-    assert answer.status_code in {400, 422}
+    assert answer.status_code == 400
+    assert read_json(answer)["reason"] == "broken_form"
     assert incoming(app) == []
     assert read_json(program.get("/documents"))["documents"] == []
+
+
+def test_a_form_that_nobody_can_read_is_not_taken_for_an_empty_one(app: Flask, program: Program) -> None:
+    part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\nsome text\r\n'
+    for body, boundary in ((part % b"good.txt" + part % b"\xfcber.txt" + b"--b--\r\n", "b"), (part % b"a.txt", "")):
+        answer = program.post("/documents", data=body, content_type=f"multipart/form-data; boundary={boundary}")
+        assert answer.status_code == 400
+        assert "UTF-8" in read_json(answer)["detail"]
+    assert incoming(app) == []
 
 
 def test_the_same_bytes_are_one_document(program: Program) -> None:

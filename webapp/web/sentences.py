@@ -272,6 +272,11 @@ _REFUSALS = {
     ),
 }
 NO_FILE = Refusal(422, "No file was sent", "Choose at least one file. Programs send it as a part named “file”.")
+BROKEN_FORM = Refusal(
+    400,
+    "What was sent could not be read",
+    "Nothing was taken. It broke off, or the name of a file in it is not written in UTF-8. Please send it again.",
+)
 STORAGE_FULL = Refusal(507, "There is no room left", "Nothing was stored. Whoever runs Docmill needs to make room.")
 
 

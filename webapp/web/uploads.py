@@ -5,6 +5,7 @@ import io
 from typing import IO, Any
 
 from flask import Flask, Request, g
+from werkzeug.formparser import FormDataParser
 
 from webapp.pipeline.ingest import IncomingFile, Refused
 from webapp.web import sentences
@@ -42,6 +43,18 @@ class Part(IncomingFile):
 
 class UploadRequest(Request):
     """A request whose files go straight to the folder that they will be stored from."""
+
+    def make_form_data_parser(self) -> FormDataParser:
+        """A parser that says so where it cannot go on; by itself it would act as if nothing had been sent."""
+        parser = super().make_form_data_parser()
+        parser.silent = self.endpoint != ENDPOINT
+        return parser
+
+    def _load_form_data(self) -> None:
+        try:
+            super()._load_form_data()
+        except ValueError as error:
+            raise refusal_problem(sentences.BROKEN_FORM, "broken_form") from error
 
     def _get_file_stream(
         self,
