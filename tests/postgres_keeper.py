@@ -154,8 +154,10 @@ def _free_port() -> int:
         return port
 
 
-def _launch(folder: Path, programs: Path, identity: dict[str, Any], data: Path, port: int) -> "subprocess.Popen[bytes]":
-    options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+def _launch(
+    folder: Path, programs: Path, identity: dict[str, Any], data: Path, port: int, **more: str
+) -> "subprocess.Popen[bytes]":
+    options = [part for name, value in {**SETTINGS, **more}.items() for part in ("-c", f"{name}={value}")]
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(
             [programs / "postgres", "-D", data, "-p", str(port), *options],

@@ -8,10 +8,12 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, wait_for
+from webapp.clock import monotonic
 from webapp.db import db, reading
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import Lease
 from webapp.jobs.states import JobStatus
+from webapp.worker import heartbeat as heartbeat_module
 from webapp.worker.heartbeat import Heartbeat, Seat
 
 
@@ -111,8 +113,9 @@ def _is_asked(heartbeat: Heartbeat, seat: Seat) -> bool:
     return seat.stopping.is_set()
 
 
-def test_beats_that_cannot_be_written_at_all_end_the_process(bench: Bench) -> None:
+def test_beats_that_cannot_be_written_at_all_end_the_process(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trigger refuses them, say: no waiting helps, and what is not vouched for is taken by others."""
+    monkeypatch.setattr(heartbeat_module, "HUNG_AFTER_SECONDS", 0.5)
     heartbeat = _heartbeat(bench, zombie_after_seconds=1.0)
     heartbeat.hold(_leases(bench, 1)[0])
 
@@ -127,7 +130,8 @@ def test_beats_that_cannot_be_written_at_all_end_the_process(bench: Bench) -> No
     heartbeat.stop()
 
 
-def test_a_beat_that_hangs_is_silence_too(bench: Bench) -> None:
+def test_a_beat_that_hangs_is_silence_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeat_module, "HUNG_AFTER_SECONDS", 0.5)
     heartbeat = _heartbeat(bench, zombie_after_seconds=0.3)
     heartbeat.hold(_leases(bench, 1)[0])
     let_go = threading.Event()
@@ -140,6 +144,18 @@ def test_a_beat_that_hangs_is_silence_too(bench: Bench) -> None:
     heartbeat.start()
     wait_for(lambda: _is_broken(bench, heartbeat))
     let_go.set()
+    heartbeat.stop()
+
+
+def test_who_was_frozen_itself_goes_on(bench: Bench) -> None:
+    """No thread had a chance to beat: that says nothing about the database."""
+    heartbeat = _heartbeat(bench, zombie_after_seconds=1.0, every_seconds=600)
+    heartbeat.start()
+    heartbeat._heard_at = heartbeat._waited_at = heartbeat._checked_at = monotonic() - 3600
+    assert not heartbeat.is_well, "nothing is begun before a beat is heard"
+    heartbeat.check()
+    assert bench.broken == []
+    wait_for(lambda: heartbeat.is_well)
     heartbeat.stop()
 
 

@@ -94,9 +94,9 @@ def _on_http_error(error: HTTPException) -> Response:
     return answer
 
 
-def _on_unavailable(error: Exception, reason: str | None = None) -> Response:
+def _on_unavailable(error: Exception) -> Response:
     _log.error("503 %s: %s on %s %r", _reference(), type(error).__name__, request.method, request.path, exc_info=error)
-    return _answer(Problem(503, reason, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
+    return _answer(Problem(503, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
 
 
 def _on_database_error(error: Exception) -> Response:
@@ -104,7 +104,12 @@ def _on_database_error(error: Exception) -> Response:
     trouble = trouble_of(error)
     if trouble is None:
         return _on_unexpected(error)
-    return _on_unavailable(error, f"database_{trouble}")
+    _log.warning("503 %s: database %s (%s) on %s %r", _reference(), trouble, _kind(error), request.method, request.path)
+    return _answer(Problem(503, f"database_{trouble}", headers={"Retry-After": _RETRY_AFTER_SECONDS}))
+
+
+def _kind(error: Exception) -> str:
+    return type(getattr(error, "orig", None) or error).__name__
 
 
 def _on_unexpected(error: Exception) -> Response:

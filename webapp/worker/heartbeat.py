@@ -17,6 +17,8 @@ _log = logging.getLogger(__name__)
 # A part of the limit at which others take our jobs, small enough to end before they begin.
 BLIND_PART = 1 / 3
 _LONGEST_END_SECONDS = 5.0
+# A beat that has not come back for so long will not: its connection is dead, and nobody said so.
+HUNG_AFTER_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,13 @@ class Heartbeat:
         self._lock = threading.Lock()
         self._seats: dict[UUID, Seat] = {}
         self._ending = threading.Event()
-        self._heard_at = self._waited_at = monotonic()
+        self._heard_at = self._waited_at = self._checked_at = monotonic()
         self._is_failing = False
         self._thread = Guarded("heartbeat", self._beat_on, on_broken)
 
     def start(self) -> None:
         """Begin to beat."""
-        self._heard_at = self._waited_at = monotonic()
+        self._heard_at = self._waited_at = self._checked_at = monotonic()
         self._thread.start()
 
     def stop(self) -> None:
@@ -76,8 +78,8 @@ class Heartbeat:
 
     @property
     def is_well(self) -> bool:
-        """Whether the last beat was heard: only then may more work be taken."""
-        return not self._is_failing
+        """Whether the last beat was heard, and not too long ago: only then may more work be taken."""
+        return not self._is_failing and monotonic() - self._heard_at < self._blind_after_seconds
 
     def doubt(self) -> None:
         """A claim went wrong, or others may have taken jobs of ours: look soon who holds what."""
@@ -86,12 +88,17 @@ class Heartbeat:
 
     def check(self) -> None:
         """Call now and then from a thread that needs no database: a beat may also hang without failing."""
-        silent_seconds = monotonic() - self._heard_at
-        if silent_seconds < self._blind_after_seconds:
+        present, last = monotonic(), self._checked_at
+        self._checked_at = present
+        if present - last >= self._blind_after_seconds:
+            # We were frozen ourselves: no beat had a chance since then. What was lost meanwhile is found out soon.
+            self._waited_at = present
+            self.doubt()
+        if present - self._heard_at < self._blind_after_seconds:
             return
         self.ask_to_stop()
-        if monotonic() - self._waited_at >= self._blind_after_seconds:
-            self._on_broken(f"no heartbeat has been heard for {silent_seconds:.0f} s")
+        if present - self._waited_at >= max(self._blind_after_seconds, HUNG_AFTER_SECONDS):
+            self._on_broken(f"no heartbeat has been heard for {present - self._heard_at:.0f} s")
 
     def hold(self, lease: Lease) -> Seat:
         """Keep this lease alive from now on."""

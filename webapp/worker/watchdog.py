@@ -33,8 +33,8 @@ class Watchdog:
 
     def __init__(self, app_context: AppContext, timers: list[Timer]) -> None:
         self._app_context = app_context
-        # It would report every single run.
-        logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        # It would report every single run, and after a freeze every one that was left out.
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)
         defaults = {"max_instances": 1, "coalesce": True, "misfire_grace_time": None}
         self._scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(_THREADS)}, job_defaults=defaults, timezone=UTC

@@ -1,0 +1,179 @@
+"""Chaos: real processes, and everything that can happen to them; then the promises are checked.
+
+    python -m tests.chaos --minutes 1 --seed 7 --database postgresql
+
+What is done when, and to whom, follows from the seed, which is printed. Ends with 1 where a
+promise was broken.
+"""
+
+import argparse
+import contextlib
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psycopg
+
+from tests.chaos import audit
+from tests.chaos.monkey import Monkey
+from tests.chaos.plan import POSTGRESQL, SQLITE, Blow, plan
+from tests.chaos.processes import wait_until
+from tests.chaos.server import RestartableServer, restartable
+from tests.chaos.verdict import judge
+from tests.chaos.world import Uploader, World, statuses, world
+
+DRAIN_SECONDS = 120.0
+SLOW_SECONDS = 20.0
+DOCUMENTS_A_MINUTE = 90
+
+
+def main() -> int:
+    """Run as the arguments say."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=None, help="the same seed deals the same blows")
+    parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
+    parser.add_argument("--documents", type=int, default=None)
+    given = parser.parse_args()
+    seed = random.SystemRandom().randrange(10_000) if given.seed is None else given.seed
+    seconds = given.minutes * 60
+    blows = plan(seed, seconds, POSTGRESQL if given.database == "postgresql" else SQLITE)
+    _say(f"chaos on {given.database}: seed {seed}, {given.minutes:g} min, {len(blows)} blows")
+    with _surroundings(given.database) as (folder, server), world(folder, server) as made:
+        if server:
+            audit.install(server.superuser_url)
+        documents = given.documents or int(DOCUMENTS_A_MINUTE * given.minutes)
+        is_sound = _run(made, blows, Uploader(made, seed, documents, seconds))
+        if not is_sound:
+            _keep_logs(folder)
+    return 0 if is_sound else 1
+
+
+@contextlib.contextmanager
+def _surroundings(database: str) -> Iterator[tuple[Path, RestartableServer | None]]:
+    folder = Path(tempfile.mkdtemp(prefix="docmill-chaos-"))
+    try:
+        if database == "sqlite":
+            yield folder, None
+        else:
+            with restartable() as server:
+                yield folder, server
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(made: World, blows: list[Blow], uploader: Uploader) -> bool:
+    monkey = Monkey(made)
+    began_at = time.monotonic()
+    uploader.start()
+    for blow in blows:
+        time.sleep(max(0.0, began_at + blow.at - time.monotonic()))
+        monkey.revive()
+        monkey.strike(blow)
+    monkey.heal()
+    seconds = _drain(made, monkey, uploader)
+    found = judge(made) if seconds is not None else {"everything comes to an end": [_stuck(made)]}
+    _report(made, monkey, found, seconds)
+    return not found and not monkey.troubles
+
+
+def _drain(made: World, monkey: Monkey, uploader: Uploader) -> float | None:
+    """How long it took until nothing was left to do; None where it never came to that."""
+    began_at = time.monotonic()
+    uploader.is_done.wait(DRAIN_SECONDS)
+    uploader.give_up()
+
+    def is_still() -> bool:
+        monkey.revive()
+        with contextlib.suppress(AssertionError, OSError):
+            _again(made)
+            return uploader.is_done.is_set() and statuses(made)["PROCESSING"] == 0
+        return False
+
+    return time.monotonic() - began_at if wait_until(is_still, DRAIN_SECONDS, 0.5) else None
+
+
+def _again(made: World) -> None:
+    """Embedded, a killed process fails its documents, and says so; their owner asks for them again."""
+    if made.server:
+        return
+    for document in made.site.get("/documents?status=FAILED")["documents"]:
+        if made.site.get(f"/documents/{document['id']}")["run"]["failure_type"] == "PROCESS_TERMINATED":
+            made.site.post(f"/documents/{document['id']}/reprocess")
+
+
+def _stuck(made: World) -> Any:
+    with contextlib.suppress(AssertionError, OSError):
+        return statuses(made)
+    return "no answer"
+
+
+def _report(made: World, monkey: Monkey, found: dict[str, list[Any]], seconds: float | None) -> None:
+    _say("\nwhat was done to it")
+    for name, number in monkey.done.most_common():
+        _say(f"  {number:4}  {name}")
+    _say("\nwhat came of it")
+    counts = _stuck(made)
+    _say(f"  {len(made.uploaded)} documents taken in, then: {counts}")
+    _say(f"  uploads that had to be sent again: {dict(made.refusals) or 'none'}")
+    _say(f"  everything at rest {'never' if seconds is None else f'{seconds:.1f} s'} after the last blow")
+    _say(f"  texts paid for more than once: {len(made.openai.paid_twice())} of {len(made.openai.ledger)}")
+    if made.server:
+        _say_recoveries(made)
+        if seconds is None or seconds > SLOW_SECONDS:
+            _say_last(made)
+    for trouble in monkey.troubles:
+        _say(f"  BROKEN: {trouble}")
+    for name, evidence in found.items():
+        _say(f"  BROKEN: {name}: {evidence}")
+    _say("\nverdict: " + ("everything holds" if not found and not monkey.troubles else "BROKEN"))
+
+
+_LAST = """
+    SELECT d.filename, r.state, r.failure_code, round(extract(epoch FROM now() - r.finished_at)) AS ago,
+           (SELECT string_agg(e.kind || coalesce(' ' || e.step, '') || coalesce(' ' || (e.details ->> 'code'), '')
+                   || to_char(e.created_at, ' MI:SS.MS'), ', ' ORDER BY e.id) FROM run_events e WHERE e.run_id = r.id)
+    FROM processing_runs r JOIN documents d ON d.id = r.document_id ORDER BY r.finished_at DESC NULLS FIRST LIMIT 4
+"""
+
+
+def _say_last(made: World) -> None:
+    """The documents that kept everybody waiting, and what happened to them."""
+    assert made.server is not None
+    with psycopg.connect(made.server.superuser_url) as connection:
+        for row in connection.execute(_LAST).fetchall():
+            _say(f"  {row}")
+
+
+def _say_recoveries(made: World) -> None:
+    assert made.server is not None
+    resets = audit.resets(made.server.superuser_url)
+    back = sorted(at.timestamp() - made.dead[who] for _, at, _, who in resets if who in made.dead)
+    again = sorted(
+        next_at.timestamp() - made.dead[who] for _, _, next_at, who in resets if next_at and who in made.dead
+    )
+    _say(f"  attempts that were counted: {len(resets)}, of them for {len(back)} jobs of killed workers")
+    for what, figures in (("back in line", back), ("claimed again", again)):
+        if figures:
+            _say(f"  kill -9 until {what}: median {median(figures):.2f} s, longest {figures[-1]:.2f} s")
+
+
+def _keep_logs(folder: Path) -> None:
+    for log in sorted(folder.glob("*.log")):
+        lines = [line for line in log.read_text(errors="replace").splitlines() if " INFO " not in line]
+        _say(f"\n--- {log.name}, its last lines that are no news of success")
+        _say("\n".join(lines[-60:]))
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

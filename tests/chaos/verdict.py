@@ -1,0 +1,74 @@
+"""What must hold in the end, whatever was done: the invariants, and that nothing acknowledged is missing."""
+
+import os
+import time
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import text
+
+from tests.chaos import audit
+from tests.chaos.world import World
+from tests.conftest import dispose, settings_for
+from tests.journeys.invariants import broken
+from webapp.app import create_app
+from webapp.db import reading
+from webapp.worker import chores
+from webapp.worker.chores import LITTER_AFTER_SECONDS
+
+SHOWN = 5
+# Deaths are counted as attempts: so many of them are a reason to fail that is nobody's fault.
+EXCUSES = {"worker_died", "worker_silent", "process_terminated"}
+
+
+def judge(world: World) -> dict[str, list[Any]]:
+    """The promises that were broken, with what breaks them."""
+    variables = {name: value for name, value in world.base.items() if name not in {"DATA_DIR", "SECRET_KEY"}}
+    app = create_app(settings_for(world.folder, **variables))
+    _let_a_day_pass(app)
+    found = broken(app)
+    with app.app_context(), reading(everywhere=True) as session:
+        rows = session.execute(text(_DOCUMENTS)).all()
+    dispose(app)
+    found |= _of_uploads(world, {str(row.id).replace("-", ""): row for row in rows})
+    if world.server:
+        found |= audit.late_writes(world.server.superuser_url)
+    return {name: evidence[:SHOWN] for name, evidence in found.items() if evidence}
+
+
+def _let_a_day_pass(app: Flask) -> None:
+    """What killed uploads leave on the disk is swept when it is a day old: then nothing of it may be left."""
+    services = app.extensions["docmill"]
+    for path in (services.settings.data_dir / "blobs").rglob("*"):
+        os.utime(path, (0, time.time() - 2 * LITTER_AFTER_SECONDS))
+    with app.app_context():
+        chores.sweep_incoming(services)
+        chores.sweep_orphans(services)
+
+
+_DOCUMENTS = """
+    SELECT d.id, d.filename, d.status,
+           (SELECT r.failure_code FROM processing_runs r WHERE r.document_id = d.id
+            ORDER BY r.created_at DESC, r.id DESC LIMIT 1) AS code
+    FROM documents d
+"""
+
+
+def _of_uploads(world: World, rows: dict[str, Any]) -> dict[str, list[Any]]:
+    known = {document_id.replace("-", ""): is_good for document_id, is_good in world.uploaded.items()}
+    missing = [document_id for document_id in known if document_id not in rows]
+    good = [rows[document_id] for document_id, is_good in known.items() if is_good and document_id in rows]
+    bad = [rows[document_id] for document_id, is_good in known.items() if not is_good and document_id in rows]
+    return {
+        "an upload that was answered and is gone": missing,
+        "a good file that did not become a document": [
+            tuple(row) for row in good if row.status != "READY" and row.code not in EXCUSES
+        ],
+        "a bad file without a reason": [tuple(row) for row in bad if row.status == "FAILED" and not row.code],
+        "a bad file that has not ended": [tuple(row) for row in bad if row.status not in {"READY", "FAILED"}],
+        "the same file twice": [name for name in {row.filename for row in rows.values()} if _count(rows, name) > 1],
+    }
+
+
+def _count(rows: dict[str, Any], name: str) -> int:
+    return sum(row.filename == name for row in rows.values())

@@ -1,0 +1,190 @@
+"""The installation that chaos is done to: servers, workers, somebody who uploads, and their providers."""
+
+import contextlib
+import http.client
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests import samples
+from tests.chaos.processes import WEB, WORKER, Managed, merged, wait_until
+from tests.chaos.server import DATABASE, RestartableServer
+from tests.emulators.openai import OpenAI
+from tests.emulators.wire import Wire
+from tests.journeys.site import Installation, free_port
+from tests.pipeline.workplace import prose
+
+WORKERS = 3
+LEASE_SECONDS = 4.0
+POISON_EVERY = 12
+# Half a file, one that asks for a password, and one whose parser dies of it.
+POISONS = (samples.deflate_bomb_pdf, samples.encrypted_pdf, samples.truncated_pdf)
+QUICK = {
+    "POLL_SECONDS": "0.2",
+    "HEARTBEAT_SECONDS": "0.5",
+    "WATCHDOG_SECONDS": "0.5",
+    "ZOMBIE_AFTER_SECONDS": str(LEASE_SECONDS),
+    "RUN_TIMEOUT_SECONDS": "600",
+    "JOB_MAX_ATTEMPTS": "8",
+    "STEP_ATTEMPTS": "1",
+    "BACKOFF_BASE_SECONDS": "0.2",
+    "BACKOFF_MAX_SECONDS": "1",
+    "WORKER_THREADS": "2",
+    "DRAIN_SECONDS": "3",
+    "EXTRACT_MEMORY_MB": "256",
+    "EXTRACT_TIMEOUT_SECONDS": "10",
+    "WEB_CONCURRENCY": "2",
+    "EMBEDDINGS": "openai",
+    "PROVIDER_TIMEOUT_SECONDS": "3",
+}
+
+
+@dataclass
+class World:
+    """All of it. `server` is None on SQLite, where one gunicorn does everything."""
+
+    folder: Path
+    server: RestartableServer | None
+    openai: OpenAI
+    web: Managed
+    workers: list[Managed] = field(default_factory=list)
+    all: list[Managed] = field(default_factory=list)
+    uploaded: dict[str, bool] = field(default_factory=dict)
+    """The ids that an answer has named, and whether each can be read."""
+    refusals: Counter[str] = field(default_factory=Counter)
+    dead: dict[str, float] = field(default_factory=dict)
+    """The database roles of killed workers, and when (by the clock on the wall)."""
+
+    @property
+    def site(self) -> Installation:
+        return self.web.installation
+
+    @property
+    def base(self) -> dict[str, str]:
+        url = self.server.runtime_url if self.server else f"sqlite:///{self.folder / 'docmill.sqlite3'}"
+        return {
+            **QUICK,
+            "OPENAI_API_KEY": self.openai.key,
+            "OPENAI_BASE_URL": self.openai.base_url,
+            "DATA_DIR": str(self.folder),
+            "DATABASE_URL": url,
+            **({"DATABASE_OWNER_URL": self.server.owner_url} if self.server else {"JOB_MAX_ATTEMPTS": "4"}),
+        }
+
+    def add_worker(self) -> Managed:
+        """One more; it may be that the database is away just now, and then its role has to wait."""
+        worker = self._managed(WORKER)
+        worker.start()
+        self.workers.append(worker)
+        return worker
+
+    def role_of(self, process: Managed) -> str:
+        return str(urlsplit(process.installation.variables["DATABASE_URL"]).username)
+
+    def end(self) -> None:
+        for process in self.all:
+            process.end()
+
+    def prepare(self) -> None:
+        """Tables, a token, and processes that run."""
+        owner = Installation(self.base, self.folder / "prepare.log")
+        owner.flask("db", "upgrade")
+        token = owner.flask("tokens", "create", "--org", "Chaos", "--role", "ops")
+        self.web = self._managed(WEB)
+        self.web.installation.token = token
+        self.web.start()
+        for _ in range(WORKERS if self.server else 0):
+            self.add_worker()
+        self.site.wait_until_ready()
+
+    def _managed(self, command: tuple[str, ...]) -> Managed:
+        variables, wire = dict(self.base), None
+        if self.server:
+            wire = Wire("127.0.0.1", self.server.port)
+            role = self._new_role()
+            variables = merged(variables, DATABASE_URL=f"postgresql://{role}@127.0.0.1:{wire.port}/{DATABASE}")
+        log = self.folder / f"{'web' if command == WEB else 'worker'}.log"
+        process = Managed(command, Installation(variables, log, free_port()), wire)
+        self.all.append(process)
+        return process
+
+    def _new_role(self) -> str:
+        assert self.server is not None
+        made: list[str] = []
+
+        def make() -> bool:
+            with contextlib.suppress(Exception):
+                made.append(self.server.new_role())  # type: ignore[union-attr] # just looked
+            return bool(made)
+
+        assert wait_until(make, 30), "no role could be made"
+        return made[0]
+
+
+@contextlib.contextmanager
+def world(folder: Path, server: RestartableServer | None) -> Iterator[World]:
+    """One that runs."""
+    openai = OpenAI()
+    openai.start()
+    made = World(folder, server, openai, web=None)  # type: ignore[arg-type] # prepare makes it
+    try:
+        made.prepare()
+        yield made
+    finally:
+        made.end()
+        openai.stop()
+
+
+class Uploader(threading.Thread):
+    """Somebody who sends files, and sends one again until an answer says that it is there."""
+
+    def __init__(self, world: World, seed: int, documents: int, seconds: float) -> None:
+        super().__init__(name="uploader", daemon=True)
+        self._world = world
+        self._chance = random.Random(seed)
+        self._documents = documents
+        self._pause = seconds / (documents + 1)
+        self.is_done = threading.Event()
+        self._give_up = threading.Event()
+
+    def run(self) -> None:
+        for number in range(self._documents):
+            name, data, is_good = self._file(number)
+            while not self._give_up.is_set() and not self._send(name, data, is_good=is_good):
+                time.sleep(0.2)
+            time.sleep(self._pause * self._chance.random() * 2)
+        self.is_done.set()
+
+    def give_up(self) -> None:
+        self._give_up.set()
+
+    def _file(self, number: int) -> tuple[str, bytes, bool]:
+        if number % POISON_EVERY == POISON_EVERY // 2:
+            poison = POISONS[number // POISON_EVERY % len(POISONS)]
+            return f"{number}.pdf", poison() + b"\n%% %d" % number, False
+        return f"{number}.md", prose(self._chance.randint(2, 12), start=100 * number), True
+
+    def _send(self, name: str, data: bytes, *, is_good: bool) -> bool:
+        try:
+            (document,) = self._world.site.upload({name: data})
+        except AssertionError as error:
+            status = error.args[0][0] if error.args and isinstance(error.args[0], tuple) else 0
+            self._world.refusals[f"HTTP {status}"] += 1
+            return False
+        except (OSError, http.client.HTTPException) as error:
+            self._world.refusals[type(error).__name__] += 1
+            return False
+        self._world.uploaded[str(document["id"])] = is_good
+        return True
+
+
+def statuses(world: World) -> Mapping[str, int]:
+    """How the documents stand, as the installation itself counts them."""
+    counts: dict[str, Any] = world.site.get("/documents")["counts"]
+    return {name: int(number) for name, number in counts.items()}
