@@ -1,5 +1,7 @@
 """The library: pages of an org's documents, in any order, and never another org's."""
 
+import json
+from base64 import urlsafe_b64encode
 from uuid import UUID
 
 import pytest
@@ -9,7 +11,7 @@ from tests.documents.rows import new_document, new_org, queue
 from webapp.clock import new_id
 from webapp.db import db, reading, transaction
 from webapp.documents import events, library, runs
-from webapp.documents.library import Sort
+from webapp.documents.library import Cursor, NoCursor, Sort
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.states import DocumentStatus, EventKind, RunTrigger
 
@@ -60,7 +62,50 @@ def _any(org_id: UUID) -> UUID:
 def test_a_page_of_exactly_all_is_the_last(org_id: UUID, shelf: list[UUID]) -> None:
     with reading(org_id):
         assert library.page(org_id, limit=len(shelf)).next_cursor is None
-        assert library.page(org_id, limit=len(shelf) - 1).next_cursor == shelf[1]
+        cursor = library.page(org_id, limit=len(shelf) - 1).next_cursor
+    assert cursor is not None
+    assert cursor.id == shelf[1]
+
+
+@pytest.mark.parametrize("sort", Sort)
+@pytest.mark.usefixtures("shelf")
+def test_deleting_the_last_row_of_a_page_hides_nothing_behind_it(org_id: UUID, sort: Sort) -> None:
+    names = _names(org_id, sort=sort)
+    with reading(org_id):
+        page = library.page(org_id, sort=sort, limit=2)
+    with transaction(org_id):
+        library.delete(org_id, page.rows[-1].document.id)
+    with reading(org_id):
+        rest = library.page(org_id, sort=sort, limit=50, cursor=Cursor.parse(str(page.next_cursor)))
+    assert [row.document.filename for row in rest.rows] == names[2:]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        ["newest", "yesterday", "0" * 32],
+        ["newest", "9999-12-31T23:59:59-23:59", "0" * 32],
+        ["largest", "9" * 40, "0" * 32],
+        ["largest", "-1", "0" * 32],
+        ["name", "a\0b", "0" * 32],
+        ["name", "\ud800", "0" * 32],
+        ["sideways", "1", "0" * 32],
+        ["name", "a", "no id"],
+        ["name", 7, 7],
+        ["name"],
+        {},
+        7,
+    ],
+)
+def test_an_invented_cursor_is_refused(plain: object) -> None:
+    with pytest.raises(NoCursor):
+        Cursor.parse(urlsafe_b64encode(json.dumps(plain).encode()).decode())
+
+
+@pytest.mark.parametrize("text", ["7", "ü", "====", "W1tb" * 2000, "a" * 5000])
+def test_nonsense_is_no_cursor(text: str) -> None:
+    with pytest.raises(NoCursor):
+        Cursor.parse(text)
 
 
 @pytest.mark.usefixtures("shelf")
@@ -125,7 +170,8 @@ def test_another_orgs_document_does_not_exist(org_id: UUID, document_id: UUID) -
     with transaction(stranger):
         assert library.get(stranger, document_id) is None
         assert library.get_row(stranger, document_id) is None
-        assert library.page(stranger, cursor=document_id).rows == []
+        cursor = Cursor(Sort.OLDEST, "2001-01-01T00:00:00+00:00", document_id)
+        assert library.page(stranger, sort=Sort.OLDEST, cursor=cursor).rows == []
         assert library.delete(stranger, document_id) is None
         assert library.runs(stranger, document_id) == []
         assert events.timeline(stranger, document_id) == []

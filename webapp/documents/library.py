@@ -1,12 +1,15 @@
 """The library: what an org has, one page of it at a time, and all that is known of one document."""
 
-from collections.abc import Sequence
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, func, literal, or_, select, tuple_
 from sqlalchemy import delete as delete_rows
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
@@ -32,12 +35,50 @@ class Row:
     run: ProcessingRun | None
 
 
+class NoCursor(ValueError):
+    """A text that no page of this library ended with."""
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place between two rows of an order. It holds although the row before it was deleted meanwhile."""
+
+    sort: Sort
+    value: str
+    id: UUID
+
+    def __str__(self) -> str:
+        """As it travels in addresses."""
+        return urlsafe_b64encode(json.dumps([self.sort, self.value, self.id.hex]).encode()).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor":
+        """Read what `str` wrote; NoCursor for anything else."""
+        try:
+            sort, value, id_ = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            found = cls(Sort(sort), value, UUID(id_))
+            found.position()
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            raise NoCursor from error
+        return found
+
+    @classmethod
+    def after(cls, sort: Sort, document: Document) -> "Cursor":
+        """The place behind a row."""
+        value = getattr(document, _ORDERS[sort][0].key)
+        return cls(sort, value.isoformat() if isinstance(value, datetime) else str(value), document.id)
+
+    def position(self) -> Any:
+        """The row's value in the column that is sorted by; ValueError where no row can have it."""
+        return _READ[self.sort](self.value)
+
+
 @dataclass(frozen=True)
 class Page:
     """Some rows, and the cursor that asks for those after them; None on the last page."""
 
     rows: Sequence[Row]
-    next_cursor: UUID | None
+    next_cursor: Cursor | None
 
 
 def get(org_id: UUID, document_id: UUID) -> Document | None:
@@ -69,19 +110,19 @@ def page(
     status: DocumentStatus | None = None,
     q: str = "",
     sort: Sort = Sort.NEWEST,
-    cursor: UUID | None = None,
+    cursor: Cursor | None = None,
     limit: int = 50,
 ) -> Page:
-    """A page of the grid: two queries, however many rows. `cursor` is the last id of the page before."""
+    """A page of the grid: two queries, however many rows. `cursor` is that of the page before, in the same order."""
     documents = select(Document).where(Document.org_id == org_id)
     if status is not None:
         documents = documents.where(Document.status == status)
     if q.strip():
         documents = documents.where(_named_like(q.strip()))
-    documents = _in_order(documents, org_id, sort, cursor)
+    documents = _in_order(documents, sort, cursor)
     found = list(session().scalars(documents.limit(limit + 1).execution_options(populate_existing=True)))
     shown = found[:limit]
-    return Page(_with_runs(shown), shown[-1].id if len(found) > limit else None)
+    return Page(_with_runs(shown), Cursor.after(sort, shown[-1]) if len(found) > limit else None)
 
 
 def counts(org_id: UUID) -> dict[DocumentStatus, int]:
@@ -167,13 +208,12 @@ def _named_like(q: str) -> ColumnElement[bool]:
     return or_(*(func.lower(name).contains(words, autoescape=True) for name in names))
 
 
-def _in_order(documents: Select[Document], org_id: UUID, sort: Sort, cursor: UUID | None) -> Select[Document]:
+def _in_order(documents: Select[Document], sort: Sort, cursor: Cursor | None) -> Select[Document]:
     """Order, and go on after the cursor. The id, unique, makes every order total."""
     column, falls = _ORDERS[sort]
     if cursor is not None:
-        last = aliased(Document)
-        there = select(getattr(last, column.key), last.id).where(last.id == cursor, last.org_id == org_id)
-        position, passed = tuple_(column, Document.id), there.scalar_subquery()
+        position = tuple_(column, Document.id)
+        passed = tuple_(literal(cursor.position(), column.type), literal(cursor.id, Document.id.type))
         documents = documents.where(position < passed if falls else position > passed)
     if falls:
         return documents.order_by(column.desc(), Document.id.desc())
@@ -185,6 +225,33 @@ _ORDERS: dict[Sort, tuple[InstrumentedAttribute[Any], bool]] = {
     Sort.OLDEST: (Document.created_at, False),
     Sort.NAME: (Document.filename, False),
     Sort.LARGEST: (Document.size_bytes, True),
+}
+
+
+def _moment(value: str) -> datetime:
+    return datetime.fromisoformat(value).astimezone(UTC)
+
+
+def _name(value: str) -> str:
+    # What cannot be stored cannot be compared with either.
+    if "\0" in value or not value.encode():
+        raise ValueError("no name of a file")
+    return value
+
+
+def _size(value: str) -> int:
+    size = int(value)
+    if not 0 <= size < _SIZE_END:
+        raise ValueError("no size of a file")
+    return size
+
+
+_SIZE_END = 1 << 63
+_READ: dict[Sort, Callable[[str], Any]] = {
+    Sort.NEWEST: _moment,
+    Sort.OLDEST: _moment,
+    Sort.NAME: _name,
+    Sort.LARGEST: _size,
 }
 
 

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
-from uuid import UUID
 
 from flask import Blueprint, Response, request, url_for
 
 from webapp.db import reading
 from webapp.documents import library
-from webapp.documents.library import Sort
+from webapp.documents.library import Cursor, NoCursor, Sort
 from webapp.documents.states import DocumentStatus
 from webapp.web import fragments
 from webapp.web.access import org_id, services
@@ -34,7 +33,7 @@ class Query:
     status: DocumentStatus | None
     q: str
     sort: Sort
-    cursor: UUID | None
+    cursor: Cursor | None
     limit: int
 
     def url(self, **changes: object) -> str:
@@ -73,7 +72,7 @@ class Grid:
     query: Query
     rows: list[Standing]
     counts: dict[DocumentStatus, int]
-    next_cursor: UUID | None
+    next_cursor: Cursor | None
 
     @property
     def library_is_empty(self) -> bool:
@@ -153,7 +152,7 @@ def _show() -> Response:
         fragment="library/_grid.html",
         data=lambda: {
             "documents": [document_json(row) for row in grid.rows],
-            "next_cursor": grid.next_cursor,
+            "next_cursor": str(grid.next_cursor) if grid.next_cursor else None,
             "counts": grid.counts,
         },
         grid=grid,
@@ -174,12 +173,13 @@ def _grid(query: Query) -> Grid:
 
 def _query() -> Query:
     arguments = request.args
+    sort = _choice(Sort, "sort", arguments.get("sort", "")) or Sort.NEWEST
     return Query(
         status=_choice(DocumentStatus, "status", arguments.get("status", "").upper()),
         # A NUL cannot be stored, so no name has one; PostgreSQL would refuse the whole question.
         q=arguments.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
-        sort=_choice(Sort, "sort", arguments.get("sort", "")) or Sort.NEWEST,
-        cursor=_cursor(arguments.get("cursor", "")),
+        sort=sort,
+        cursor=_cursor(arguments.get("cursor", ""), sort),
         limit=_limit(arguments.get("limit", "")),
     )
 
@@ -192,11 +192,16 @@ def _choice(choices: type[Choice], name: str, value: str) -> Choice | None:
         raise Problem(422, detail=f"{name} must be one of: {known}.") from error
 
 
-def _cursor(value: str) -> UUID | None:
+def _cursor(text: str, sort: Sort) -> Cursor | None:
+    if not text:
+        return None
     try:
-        return UUID(value) if value else None
-    except ValueError as error:
+        found = Cursor.parse(text)
+    except NoCursor as error:
         raise Problem(422, detail="cursor must be the next_cursor of an earlier answer.") from error
+    if found.sort is not sort:
+        raise Problem(422, detail="cursor belongs to another sort.")
+    return found
 
 
 def _limit(value: str) -> int:
