@@ -144,7 +144,8 @@ def test_a_throttled_call_slows_its_whole_stage_and_counts_an_attempt(bench: Ben
 
 def test_a_try_that_waits_for_itself_slows_the_others_too(shop: Callable[[Counter, Counter], Bench]) -> None:
     """Embedded: one attempt, so the second try of the step waits in its thread."""
-    desk = Counter(storm(0.2, 0.3))
+    moods = iter([RateLimited("too many", retry_after_seconds=0.1)])
+    desk = Counter(lambda: next(moods, None))
     bench = shop(Counter(content), desk).with_settings(job_max_attempts=1)
     first = upload(bench, 1)
     attempts = bench.attempts(HANDLERS)
