@@ -20,6 +20,7 @@ from webapp.search import vector_cache
 
 Vector = NDArray[np.float32]
 UNIT_TOLERANCE = 0.01
+WAITING_MAX = 1
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class _Brought:
 class _Calls:
     """Makes calls side by side, as many as the embedder likes, and saves what each brings as it comes.
 
-    Only this thread talks to the database. A call's place is free once its answer is saved, so a
-    crash never loses more calls than may be in flight.
+    Only this thread talks to the database. While it saves an answer its place is taken by a call
+    that waited for it, one at most: so a crash loses hardly more calls than were in flight.
     """
 
     def __init__(self, context: StageContext, done: int, total: int) -> None:
@@ -88,9 +89,9 @@ class _Calls:
         embedder = self._context.providers.embedder
         if self._limit == 1:
             # Side by side with nobody: no thread is needed for that.
-            self._save(_call(embedder, texts))
+            self._save([_call(embedder, texts)])
             return
-        while len(self._on_their_way) >= self._limit:
+        while len(self._on_their_way) >= self._limit + WAITING_MAX:
             if failure := self._save_next():
                 raise failure
         self._on_their_way.add(self._pool.submit(_call, embedder, texts))
@@ -101,6 +102,8 @@ class _Calls:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Save what is still on its way; where something failed, too: it is paid for."""
         failures = []
+        if kind is not None:
+            self._on_their_way = {call for call in self._on_their_way if not call.cancel()}
         try:
             while self._on_their_way:
                 failures.append(self._save_next())
@@ -110,21 +113,23 @@ class _Calls:
             raise failure
 
     def _save_next(self) -> BaseException | None:
-        """Wait for a call and save what it brought; its failure comes back where it brought nothing."""
-        done, _ = wait(self._on_their_way, return_when=FIRST_COMPLETED)
-        call = done.pop()
-        self._on_their_way.remove(call)
-        failure = call.exception()
-        if failure is None:
-            self._save(call.result())
-        return failure
+        """Wait for a call and save what came meanwhile; a failure comes back where one brought nothing."""
+        done, self._on_their_way = wait(self._on_their_way, return_when=FIRST_COMPLETED)
+        failures = [failure for call in done if (failure := call.exception())]
+        self._save([call.result() for call in done if not call.exception()])
+        return failures[0] if failures else None
 
-    def _save(self, brought: _Brought) -> None:
+    def _save(self, brought: Sequence[_Brought]) -> None:
+        """One transaction for all that came: the disk takes its time for each."""
+        if not brought:
+            return
         context, embedder = self._context, self._context.providers.embedder
         with context.transaction():
-            vector_cache.save(context.org_id, embedder.model, dict(zip(brought.hashes, brought.vectors, strict=True)))
-            record_call(context, embedder.name, "embed", units=len(brought.hashes), seconds=brought.seconds)
-        self._done += len(brought.hashes)
+            for each in brought:
+                vectors = dict(zip(each.hashes, each.vectors, strict=True))
+                vector_cache.save(context.org_id, embedder.model, vectors)
+                record_call(context, embedder.name, "embed", units=len(each.hashes), seconds=each.seconds)
+        self._done += sum(len(each.hashes) for each in brought)
         context.progress(self._done / self._total)
 
 
