@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Self
 
 import av
@@ -25,6 +26,7 @@ PROBE_SECONDS = 300
 SHORTEST_SECONDS = 0.1
 BROKEN_SHARE_MAX = 0.5
 MISSING_SHARE = 0.05
+WAV_BYTES_UNKNOWN = 0x7FFF0000
 BREAKS_OFF = "The recording breaks off after {minutes} min {seconds:02} s: the rest of the file is missing or damaged."
 HAS_GAPS = "Some parts of the recording are damaged and were left out."
 
@@ -43,6 +45,8 @@ def read_sound(arguments: dict[str, object], report: Report) -> dict[str, Any]:
             _copy(recording, Resampled(channels, RATE), writer, report, seconds_max)
         duration, levels = writer.seconds, writer.loudness.levels()
         _check(recording, duration, levels)
+        if demuxer == "wav":
+            announced = _announced_by_wav(source, duration)
         warnings = _warnings(recording, duration, announced if demuxer in EXACT else None)
     return {
         "duration_seconds": duration,
@@ -149,6 +153,15 @@ def _warnings(recording: Recording, duration: float, announced: float | None) ->
         return [BREAKS_OFF.format(minutes=minutes, seconds=seconds)]
     # The last packet of a file is often cut short, and nothing is lost by it.
     return [HAS_GAPS] if recording.broken > 1 else []
+
+
+def _announced_by_wav(source: str, duration: float) -> float | None:
+    """How long a WAV file should be: FFmpeg believes the file's length, not its header."""
+    size = Path(source).stat().st_size
+    with Path(source).open("rb") as file:
+        announced = int.from_bytes(file.read(8)[4:8], "little") + 8
+    # Whoever writes to a pipe does not know the length, and puts something very large there.
+    return duration * announced / size if size < announced < WAV_BYTES_UNKNOWN else None
 
 
 def _too_long(seconds_max: float) -> BadInput:

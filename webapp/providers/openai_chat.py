@@ -105,6 +105,8 @@ class OpenAIAnalyst:
             )
         except openai.OpenAIError as error:
             raise openai_error(error, "chat", self._redact) from error
+        except ValueError as error:
+            raise ProviderUnavailable("chat: the answer could not be read") from error
         # Servers that only resemble OpenAI leave out what the client's types promise.
         choice: Any = next(iter(answer.choices or []), None)
         if choice is None or choice.finish_reason not in {"stop", None} or not choice.message.content:
