@@ -154,10 +154,13 @@ def _say_last(made: World) -> None:
 def _say_recoveries(made: World) -> None:
     assert made.server is not None
     resets = audit.resets(made.server.superuser_url)
-    back = sorted(at.timestamp() - made.dead[who] for _, at, _, who in resets if who in made.dead)
-    again = sorted(
-        next_at.timestamp() - made.dead[who] for _, _, next_at, who in resets if next_at and who in made.dead
-    )
+    killed = [
+        (at.timestamp() - made.dead[who], again and again.timestamp() - made.dead[who])
+        for _, at, again, who in resets
+        if who in made.dead and at.timestamp() > made.dead[who]
+    ]
+    back = sorted(seconds for seconds, _ in killed)
+    again = sorted(seconds for _, seconds in killed if seconds is not None)
     _say(f"  attempts that were counted: {len(resets)}, of them for {len(back)} jobs of killed workers")
     for what, figures in (("back in line", back), ("claimed again", again)):
         if figures:

@@ -1,5 +1,6 @@
 """Does what the plan says, and puts right what it broke."""
 
+import signal
 import threading
 import time
 from collections import Counter
@@ -55,9 +56,10 @@ class Monkey:
                 world.add_worker()
 
     def _note_exit(self, process: Managed) -> None:
-        # kill -9 was ours; whoever left of its own accord did what it must never do.
+        # kill -9 was ours, and so was SIGTERM, which may come before anybody listens; whoever left of its own
+        # accord did what it must never do.
         status = process.popen.returncode if process.popen else None
-        if status not in {-9, 0}:
+        if status not in {-signal.SIGKILL, -signal.SIGTERM, 0}:
             self.troubles.append(f"{process.command[-1]} ended by itself: status {status}")
 
     def _later(self, seconds: float, act: Callable[[], object]) -> None:

@@ -1,0 +1,275 @@
+"""Any order of calls, by workers that live, are late or are dead: the queue and a simple model never disagree."""
+
+import os
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
+from sqlalchemy import delete
+
+from tests.jobs.letterbox import SqlLetterbox
+from webapp.accounts.model import Org
+from webapp.db import transaction
+from webapp.jobs.queue import AlreadyQueued, JobError, Lease, LeaseLost, NewJob
+from webapp.jobs.states import JobStatus
+
+PENDING, PROCESSING, COMPLETED, FAILED, CANCELLED = JobStatus
+WORKERS = ("one", "two", "three")
+# Waits are far longer than a test takes and far shorter than what passes at once, so nothing is a close call.
+LONG_SECONDS, PASSES_SECONDS, SILENT_SECONDS = 1_000.0, 3_000.0, 2_000.0
+WRONG = JobError("unavailable", "it broke")
+
+
+@dataclass
+class Known:
+    """A job as the model has it. `due_at` None: held."""
+
+    run_id: UUID
+    priority: int
+    max_attempts: int
+    due_at: float | None
+    status: JobStatus = PENDING
+    attempts: int = 0
+    worker: str | None = None
+    lease_id: UUID | None = None
+    beat_at: float = 0.0
+
+    def end(self, status: JobStatus) -> None:
+        self.status, self.worker, self.lease_id = status, None, None
+
+    def count_attempt(self, due_at: float, *, permanent: bool = False) -> None:
+        self.attempts += 1
+        is_over = permanent or self.attempts >= self.max_attempts
+        self.due_at = self.due_at if is_over else due_at
+        self.end(FAILED if is_over else PENDING)
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Each rule does the same to both. Leases stay in their bundle when they are over: those are the zombies."""
+
+    leases: Bundle[Lease | None] = Bundle("leases")
+    jobs: Bundle[UUID] = Bundle("jobs")
+
+    letterbox: ClassVar[SqlLetterbox]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = self.letterbox.queue
+        self.known: dict[UUID, Known] = {}
+        self.now = 0.0
+
+    def teardown(self) -> None:
+        with transaction(everywhere=True) as session:
+            session.execute(delete(Org))
+        self.letterbox._org_id = None
+
+    @rule(
+        target=jobs,
+        priority=st.sampled_from([0, 10, 20]),
+        max_attempts=st.integers(1, 3),
+        held=st.booleans(),
+        delay=st.sampled_from([0.0, LONG_SECONDS]),
+    )
+    def enqueue(self, priority: int, max_attempts: int, held: bool, delay: float) -> UUID:
+        (run,) = self.letterbox.new_runs(1)
+        job = run.job(priority=priority, max_attempts=max_attempts, held=held, delay_seconds=delay)
+        self.queue.enqueue([job])
+        self.known[job.id] = Known(run.id, priority, max_attempts, None if held else self.now + delay)
+        return job.id
+
+    @rule(job_id=jobs)
+    def enqueue_twice(self, job_id: UUID) -> None:
+        """Not even an ended job's id is taken again."""
+        job = self.queue.get(job_id)
+        assert job is not None
+        again = NewJob(job.org_id, job.document_id, job.run_id, job.stage, max_attempts=1, id=job_id)
+        with pytest.raises(AlreadyQueued):
+            self.queue.enqueue([again])
+
+    @rule(target=leases, worker=st.sampled_from(WORKERS))
+    def claim(self, worker: str) -> Lease | None:
+        found = self.queue.claim(worker, 1)
+        due = [job for job in self.known.values() if job.status is PENDING and self._is_due(job)]
+        assert len(found) == min(1, len(due))
+        if not found:
+            return None
+        (lease,) = found
+        job = self.known[lease.job_id]
+        assert job in due
+        assert job.priority == min(one.priority for one in due), "the most urgent goes first"
+        assert (lease.attempts, lease.max_attempts) == (job.attempts, job.max_attempts)
+        job.status, job.worker, job.lease_id, job.beat_at = PROCESSING, worker, lease.lease_id, self.now
+        return lease
+
+    def _is_due(self, job: Known) -> bool:
+        return job.due_at is not None and job.due_at <= self.now
+
+    def _job_of(self, lease: Lease | None) -> Known | None:
+        """The job that this lease still holds in the model."""
+        if lease is None or lease.job_id not in self.known:
+            return None
+        job = self.known[lease.job_id]
+        return job if job.lease_id == lease.lease_id and job.status is PROCESSING else None
+
+    @rule(lease=leases)
+    def complete(self, lease: Lease | None) -> None:
+        if lease is None:
+            return
+        job = self._job_of(lease)
+        if job is None:
+            with pytest.raises(LeaseLost):
+                self.queue.complete(lease)
+        else:
+            self.queue.complete(lease)
+            job.end(COMPLETED)
+
+    @rule(lease=leases, permanent=st.booleans())
+    def fail(self, lease: Lease | None, permanent: bool) -> None:
+        if lease is None:
+            return
+        job = self._job_of(lease)
+        if job is None:
+            with pytest.raises(LeaseLost):
+                self.queue.fail(lease, WRONG, permanent=permanent)
+        else:
+            status = self.queue.fail(lease, WRONG, permanent=permanent)
+            job.count_attempt(self.now + LONG_SECONDS, permanent=permanent)
+            assert status is job.status
+
+    @rule(lease=leases, delay=st.sampled_from([0.0, LONG_SECONDS]))
+    def snooze(self, lease: Lease | None, delay: float) -> None:
+        if lease is None:
+            return
+        job = self._job_of(lease)
+        if job is None:
+            with pytest.raises(LeaseLost):
+                self.queue.snooze(lease, delay)
+        else:
+            self.queue.snooze(lease, delay)
+            job.end(PENDING)
+            job.due_at = self.now + delay
+
+    @rule(lease=leases)
+    def hold(self, lease: Lease | None) -> None:
+        if lease is None:
+            return
+        job = self._job_of(lease)
+        if job is None:
+            with pytest.raises(LeaseLost):
+                self.queue.hold(lease)
+        else:
+            self.queue.hold(lease)
+            job.end(PENDING)
+            job.due_at = None
+
+    @rule(lease=leases)
+    def write(self, lease: Lease | None) -> None:
+        """What every store begins with, and what it saves."""
+        if lease is None:
+            return
+        if self._job_of(lease) is None:
+            with pytest.raises(LeaseLost):
+                self.queue.fence(lease)
+            with pytest.raises(LeaseLost):
+                self.queue.checkpoint(lease, {"by": "a zombie"})
+        else:
+            self.queue.fence(lease)
+            self.queue.checkpoint(lease, {"by": str(lease.lease_id)})
+
+    @rule(given=st.lists(leases, max_size=4))
+    def release(self, given: list[Lease | None]) -> None:
+        some = list({lease.lease_id: lease for lease in given if lease is not None}.values())
+        mine = {lease.job_id: job for lease in some if (job := self._job_of(lease))}
+        assert self.queue.release(some) == set(mine)
+        for job in mine.values():
+            job.end(PENDING)
+
+    @rule(given=st.lists(leases, max_size=4))
+    def beat(self, given: list[Lease | None]) -> None:
+        some = list({lease.lease_id: lease for lease in given if lease is not None}.values())
+        mine = {lease.job_id: job for lease in some if (job := self._job_of(lease))}
+        assert self.queue.heartbeat(some) == set(mine)
+        for job in mine.values():
+            job.beat_at = self.now
+
+    @rule(job_id=jobs)
+    def unhold(self, job_id: UUID) -> None:
+        job = self.known[job_id]
+        is_held = job.status is PENDING and job.due_at is None
+        assert self.queue.unhold(job.run_id) == int(is_held)
+        if is_held:
+            job.due_at = self.now
+
+    @rule(worker=st.sampled_from(WORKERS))
+    def bury(self, worker: str) -> None:
+        """This worker is known to be dead. Its leases stay with the zombie that it may be."""
+        held = {job_id: job for job_id, job in self.known.items() if job.worker == worker}
+        assert {lease.job_id for lease in self.queue.held_by(worker)} == set(held)
+        self._are_reset({reset.job_id: reset.status for reset in self.queue.reset_worker(worker, WRONG)}, held)
+
+    @rule()
+    def look_for_silent_ones(self) -> None:
+        held = {
+            job_id: job
+            for job_id, job in self.known.items()
+            if job.status is PROCESSING and self.now - job.beat_at > SILENT_SECONDS
+        }
+        found = {reset.job_id: reset.status for reset in self.queue.reset_stale(SILENT_SECONDS, WRONG)}
+        self._are_reset(found, held)
+
+    def _are_reset(self, found: dict[UUID, JobStatus], expected: dict[UUID, Known]) -> None:
+        for job in expected.values():
+            job.count_attempt(self.now)
+        assert found == {job_id: job.status for job_id, job in expected.items()}
+
+    @rule(job_id=consumes(jobs), fails=st.booleans())
+    def end_run(self, job_id: UUID, fails: bool) -> None:
+        job = self.known[job_id]
+        is_live = job.status in {PENDING, PROCESSING}
+        ended = self.queue.fail_run(job.run_id, WRONG) if fails else self.queue.cancel_run(job.run_id)
+        assert ended == int(is_live)
+        if is_live:
+            job.attempts += int(fails and job.status is PROCESSING)
+            job.end(FAILED if fails else CANCELLED)
+
+    @rule()
+    def time_passes(self) -> None:
+        self.letterbox.pass_time(PASSES_SECONDS)
+        self.now += PASSES_SECONDS
+
+    @invariant()
+    def they_agree(self) -> None:
+        for job_id, known in self.known.items():
+            job = self.queue.get(job_id)
+            assert job is not None
+            assert (job.status, job.attempts, job.locked_by) == (known.status, known.attempts, known.worker)
+            assert (job.available_at is None) == (known.due_at is None)
+            assert job.status.is_ended == (job.completed_at is not None)
+            assert job.checkpoint.get("by") != "a zombie"
+
+
+def _check(letterbox: SqlLetterbox, examples: int, steps: int) -> None:
+    run_state_machine_as_test(
+        type("QueueMachineHere", (QueueMachine,), {"letterbox": letterbox}),
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_the_queue_does_what_the_model_does(letterbox: SqlLetterbox) -> None:
+    _check(letterbox, examples=8, steps=25)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_queue_does_what_the_model_does_for_long(letterbox: SqlLetterbox) -> None:
+    _check(letterbox, examples=int(os.environ.get("EXAMPLES", "60")), steps=50)
