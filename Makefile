@@ -51,7 +51,7 @@ help: ## What can be done here
 	@echo
 	@echo "Settings go in front or behind (make run PORT=9000); docs/settings.md lists them."
 
-setup: $(RUNTIME) ## Install the packages and build the embedding model (run does this by itself)
+setup: $(RUNTIME) ## Install the packages and set up the models (run does this by itself)
 	@$(WITH_ENV) sh -c '$(BUILD_MODEL)'
 	@echo "Docmill is set up. Start it with: make run"
 

@@ -132,6 +132,27 @@ def test_a_child_is_limited_and_alone(run: Run, sandbox: Sandbox) -> None:
     assert len(child["files"]) == 1, "the line to its caller, and no other job's"
 
 
+def test_a_child_writes_the_file_that_it_was_given_and_no_other(sandbox: Sandbox, tmp_path: Path) -> None:
+    mine, other, folder = tmp_path / "mine", tmp_path / "other", tmp_path / "folder"
+    for path in (mine, other):
+        path.write_text("as it was")
+    folder.mkdir()
+    (folder / "inside").write_text("to be read")
+
+    def job(name: str, path: Path) -> str:
+        paths = {"path": str(path)}
+        found = sandbox.run(f"{JOBS}:{name}", paths, timeout_seconds=20, readable=(folder,), writable=mine)
+        return str(found)
+
+    assert not job("write_file", mine).startswith("refused")
+    assert job("read_file", folder / "inside") == "to be read"
+    can_forbid = landlock_version() >= 1
+    for path in (other, folder / "inside", tmp_path / "new"):
+        assert job("write_file", path).startswith("refused") == can_forbid
+    assert (other.read_text() == "as it was") == can_forbid
+    assert mine.read_text() != "as it was"
+
+
 def test_a_child_reads_its_file_and_no_other(run: Run, sandbox: Sandbox, tmp_path: Path) -> None:
     mine, other = tmp_path / "mine", tmp_path / "other"
     mine.write_text("my content")
