@@ -37,6 +37,10 @@ RETURNING id, org_id, document_id, run_id, stage, payload, checkpoint, attempts,
 _CONTROLS = """
 SELECT stage, paused, job_limit, (julianday('now') - julianday(slowed_until)) * 86400.0 FROM stage_controls
 """
+_ARE_CONTROLLED = """
+SELECT EXISTS (SELECT 1 FROM stage_controls
+    WHERE paused OR job_limit IS NOT NULL OR slowed_until > strftime('%Y-%m-%d %H:%M:%f', 'now', '-120 seconds'))
+"""
 _AT_WORK = f"""
 SELECT stage, count(*) FROM {_JOBS} WHERE {LEASED} AND stage IN (SELECT value FROM json_each(?)) GROUP BY stage
 """
@@ -73,7 +77,9 @@ class _Place(NamedTuple):
 
 
 def claim(cursor: Cursor, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
-    """Take due jobs, so many of each controlled stage."""
+    """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
+    if rooms is None and cursor.execute(_ARE_CONTROLLED).fetchone()[0]:
+        return Taken([], is_controlled=True, is_contended=False)
     rooms = rooms or {}
 
     def is_open(stage: str) -> bool:
