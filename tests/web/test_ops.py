@@ -64,6 +64,9 @@ def test_an_unknown_status_is_refused(ops: Program) -> None:
     assert ops.get("/ops/jobs?status=lost").status_code == 422
     assert ops.get("/ops/jobs?cursor=lost").status_code == 422
     assert ops.get("/ops/jobs?status=PENDING").status_code == 200
+    assert ops.get("/ops/jobs?stage=gone_long_ago").status_code == 200
+    assert ops.get("/ops/jobs?stage=%00").status_code == 422
+    assert ops.post("/ops/jobs/retry", data={"stage": "\0"}).status_code == 422
 
 
 def test_pages_of_jobs_go_on_where_the_last_ended(app: Flask, ops: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,7 @@ def overview() -> Response:
 def jobs() -> Response:
     """Jobs by status and stage, the failed ones first to be looked at; pages go on from the last id."""
     org, status, before = org_id(), _status(request.args.get("status")), _cursor(request.args.get("cursor"))
-    stage = request.args.get("stage") or None
+    stage = _stage(request.args.get("stage"))
     with reading(org):
         found = services().queue.find(org, status, stage=stage, before=before, limit=PAGE_SIZE + 1)
         rows = _rows(org, found[:PAGE_SIZE])
@@ -236,6 +236,13 @@ def _status(word: str | None) -> JobStatus:
         raise Problem(422, detail=f"A status is one of: {', '.join(s.lower() for s in JobStatus)}.") from error
 
 
+def _stage(word: str | None) -> str | None:
+    """A stage's name, perhaps of one that is gone; not every text can be asked for in every database."""
+    if word and not word.isidentifier():
+        raise Problem(422, detail="stage is the name of a stage.")
+    return word or None
+
+
 def _cursor(text: str | None) -> UUID | None:
     try:
         return UUID(text) if text else None
@@ -341,7 +348,7 @@ def _wanted_ids() -> list[UUID] | None:
 def _failed_ids() -> list[UUID]:
     """The failed jobs that a retry would not refuse, the newest first; one more than are retried at once."""
     with reading(org_id()):
-        return figures.retryable(org_id(), RETRIED_AT_ONCE_MAX + 1, request.form.get("stage") or None)
+        return figures.retryable(org_id(), RETRIED_AT_ONCE_MAX + 1, _stage(request.form.get("stage")))
 
 
 def _answer_retried(job_id: UUID, run_id: UUID) -> Response:
