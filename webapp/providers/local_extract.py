@@ -1,4 +1,4 @@
-"""Reads PDFs and text on this machine, in sandboxed children; no account, no network."""
+"""Reads PDFs, EPUB books and text on this machine, in sandboxed children; no account, no network."""
 
 import tempfile
 import time
@@ -12,22 +12,24 @@ from webapp.providers.errors import BadInput, BlobMissing, FailureCode, ParserCr
 from webapp.providers.ports import Extraction
 from webapp.providers.sandbox import Sandbox
 from webapp.providers.sandbox_call import Limits
-from webapp.providers.sniff import MARKDOWN, PDF, PDF_MARK_WITHIN, PLAIN
+from webapp.providers.sniff import EPUB, MARKDOWN, PDF, PDF_MARK_WITHIN, PLAIN
 from webapp.providers.text import clean_extraction
 
 # Part of the cache's key: count it up when the same file would give another result.
 RULES = 1
 PDF_JOB = "webapp.providers.pdf_parse:parse_pdf"
 TEXT_JOB = "webapp.providers.text_parse:parse_text"
+EPUB_JOB = "webapp.providers.epub_parse:parse_epub"
 COUNT_JOB = "webapp.providers.pdf_pages:count_pages"
 PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000
+BOOK_BYTES_MAX = 256 << 20
 CHECK_SECONDS = 20.0
-ENDINGS = {PDF: "pdf", PLAIN: "txt", MARKDOWN: "md"}
+ENDINGS = {PDF: "pdf", PLAIN: "txt", MARKDOWN: "md", EPUB: "epub"}
 
 
 class LocalExtractor:
-    """An Extractor for PDF, plain text and Markdown."""
+    """An Extractor for PDF, EPUB, plain text and Markdown."""
 
     name = "local"
 
@@ -38,10 +40,11 @@ class LocalExtractor:
         pages_max: int = PAGES_MAX,
         text_bytes_max: int = TEXT_BYTES_MAX,
     ) -> None:
-        self.version = f"{RULES}+liteparse{installed('liteparse')}+pypdfium2-{installed('pypdfium2')}"
+        parsers = "+".join(f"{name}-{installed(name)}" for name in ("liteparse", "pypdfium2", "lxml"))
+        self.version = f"{RULES}+{parsers}"
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
-        modules = tuple(job.partition(":")[0] for job in (PDF_JOB, TEXT_JOB, COUNT_JOB))
+        modules = tuple(job.partition(":")[0] for job in (PDF_JOB, EPUB_JOB, TEXT_JOB, COUNT_JOB))
         self._sandbox = Sandbox(modules, Limits(memory_bytes=memory_mb << 20))
 
     def options_key(self) -> str:
@@ -120,6 +123,8 @@ class LocalExtractor:
             raise BlobMissing("the file to read is gone") from error
         if not head:
             raise BadInput("the file has no bytes", code=FailureCode.EMPTY)
+        if content_type == EPUB:
+            return _Job(EPUB_JOB, {"bytes_max": BOOK_BYTES_MAX})
         if content_type != PDF:
             return _Job(TEXT_JOB, {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN})
         if b"%PDF-" not in head:

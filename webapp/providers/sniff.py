@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from webapp.providers.text import BOMS, looks_binary
 
 PDF, PLAIN, MARKDOWN = "application/pdf", "text/plain", "text/markdown"
+EPUB = "application/epub+zip"
 OCTETS = "application/octet-stream"
 ZIP = "application/zip"
 # Writers may put a little before a PDF's mark, and readers look this far for it.
@@ -64,7 +65,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str, str], ...] = (
 
 # Names of members that tell one kind of zip container from another, in the order of trust.
 _CONTAINERS: tuple[tuple[bytes, str, str], ...] = (
-    (b"application/epub+zip", "application/epub+zip", "EPUB book"),
+    (EPUB.encode(), EPUB, "EPUB book"),
     (OPEN.encode() + b"text", OPEN + "text", "OpenDocument text"),
     (OPEN.encode() + b"spreadsheet", OPEN + "spreadsheet", "OpenDocument spreadsheet"),
     (OPEN.encode() + b"presentation", OPEN + "presentation", "OpenDocument presentation"),
