@@ -1,12 +1,12 @@
 """The parts of a recording: its sound to listen to, what was said to read, subtitles to take along."""
 
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, Response, jsonify
 
-from webapp.documents.model import Document
 from webapp.pipeline.transcript import as_srt, as_text, as_vtt
 from webapp.providers.speech_ports import Heard, Point
 from webapp.web import blobs, recordings
@@ -14,12 +14,6 @@ from webapp.web.access import get_document, services
 from webapp.web.errors import Problem
 
 pages = Blueprint("audio", __name__, url_prefix="/documents/<uuid:document_id>")
-
-_FORMS = {
-    "vtt": (as_vtt, "text/vtt; charset=utf-8"),
-    "srt": (as_srt, "application/x-subrip; charset=utf-8"),
-    "txt": (as_text, "text/plain; charset=utf-8"),
-}
 
 
 @pages.get("/audio")
@@ -58,20 +52,31 @@ def transcript(document_id: UUID) -> Response:
     )
 
 
-@pages.get("/transcript.<any(vtt, srt, txt):form>")
-def subtitles(document_id: UUID, form: str) -> Response:
-    """What was said as WebVTT, SubRip or plain text."""
+@pages.get("/transcript.vtt")
+def vtt(document_id: UUID) -> Response:
+    """What was said as WebVTT."""
+    return _written(document_id, "vtt", "text/vtt; charset=utf-8", as_vtt)
+
+
+@pages.get("/transcript.srt")
+def srt(document_id: UUID) -> Response:
+    """What was said as SubRip."""
+    return _written(document_id, "srt", "application/x-subrip; charset=utf-8", as_srt)
+
+
+@pages.get("/transcript.txt")
+def text(document_id: UUID) -> Response:
+    """What was said as plain text."""
+    return _written(document_id, "txt", "text/plain; charset=utf-8", as_text)
+
+
+def _written(document_id: UUID, ending: str, content_type: str, write: Callable[[Heard], str]) -> Response:
     document = get_document(document_id)
-    write, content_type = _FORMS[form]
-    name = f"{PurePosixPath(document.filename).stem}.{form}"
-    return blobs.download(write(_heard(document)).encode(), name, content_type)
-
-
-def _heard(document: Document) -> Heard:
     heard = recordings.transcript(services(), document)
     if heard is None:
         raise Problem(404, detail="This document has no transcript.")
-    return heard
+    name = f"{PurePosixPath(document.filename).stem}.{ending}"
+    return blobs.download(write(heard).encode(), name, content_type)
 
 
 def _points(points: tuple[Point, ...]) -> list[dict[str, Any]]:
