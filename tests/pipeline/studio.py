@@ -12,6 +12,7 @@ from webapp.db import transaction
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobQueue, Lease
 from webapp.pipeline import lifecycle
+from webapp.pipeline.stages import PIPELINES
 from webapp.pipeline.steps import Snoozed, StageContext
 from webapp.providers.audio_decode import AudioDecoder
 from webapp.providers.local_analysis import LocalAnalyst
@@ -109,8 +110,14 @@ def finish(workplace: Workplace, document_id: UUID, looks: int = 1_000) -> str:
     raise AssertionError("the recording is still being processed")
 
 
+def jobs(workplace: Workplace) -> list[Job]:
+    """The jobs of the way to a result, in their order; what follows a result is another matter."""
+    way = PIPELINES[1]
+    return sorted((job for job in workplace.all(Job) if job.stage in way), key=lambda job: job.id)
+
+
 def stages(workplace: Workplace) -> list[tuple[str, str]]:
-    return [(job.stage, job.status) for job in sorted(workplace.all(Job), key=lambda job: job.id)]
+    return [(job.stage, job.status) for job in jobs(workplace)]
 
 
 class DyingQueue:
