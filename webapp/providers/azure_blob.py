@@ -26,6 +26,8 @@ from webapp.providers.ports import BlobInfo
 BLOCK_BYTES = 4 << 20
 CONNECT_SECONDS = 10.0
 CHECK_BLOB = "check"
+# Monitors ask often, and want an answer rather than a hope.
+CHECK_SECONDS = 5.0
 # Storage answers 409 for a blob that is there, and for a container that is still being deleted.
 TAKEN = "BlobAlreadyExists"
 NO_CONTAINER = frozenset({"ContainerNotFound", "ContainerBeingDeleted"})
@@ -149,7 +151,8 @@ class AzureBlobStore:
         """Send one block and commit nothing: that needs the right to write, and leaves no blob behind."""
         with self._translated("the container of the blobs"):
             self._make_container()
-            self._container.get_blob_client(CHECK_BLOB).stage_block("check", b"check")
+            blob = self._container.get_blob_client(CHECK_BLOB)
+            blob.stage_block("check", b"check", connection_timeout=CHECK_SECONDS, read_timeout=CHECK_SECONDS)
 
     def _blob(self, path: str) -> BlobClient:
         blob = self._container.get_blob_client(checked_path(path))
