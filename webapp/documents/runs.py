@@ -60,12 +60,17 @@ def create(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> NewRun:
     """Queue a run, which is always allowed. DocumentMissing where there is nothing to process."""
     lock(document_id, org_id)
     must_wait = session().scalar(select(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)).exists()))
-    run_id = new_id()
-    values = {"id": run_id, "org_id": org_id, "document_id": document_id, "trigger": trigger}
-    session().execute(insert(ProcessingRun).values(state=RunState.QUEUED, **values))
-    events.record(org_id, document_id, run_id, EventKind.RUN_QUEUED, details={"trigger": trigger})
+    run_id = _insert(org_id, document_id, trigger)
     _derive_status(document_id)
     return NewRun(run_id, must_wait=bool(must_wait))
+
+
+def create_first(org_id: UUID, document_id: UUID) -> NewRun:
+    """Queue the run of an upload, in the transaction that inserts its document.
+
+    Nobody else can know of the document yet, so there is nothing to lock, to wait for or to derive.
+    """
+    return NewRun(_insert(org_id, document_id, RunTrigger.UPLOAD), must_wait=False)
 
 
 def start(run_id: UUID) -> bool:
@@ -199,6 +204,14 @@ def lock(document_id: UUID, org_id: UUID | None = None) -> None:
         document = document.where(Document.org_id == org_id)
     if session().scalar(document) is None:
         raise DocumentMissing(f"document {document_id} does not exist")
+
+
+def _insert(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> UUID:
+    run_id = new_id()
+    values = {"id": run_id, "org_id": org_id, "document_id": document_id, "trigger": trigger}
+    session().execute(insert(ProcessingRun).values(state=RunState.QUEUED, **values))
+    events.record(org_id, document_id, run_id, EventKind.RUN_QUEUED, details={"trigger": trigger})
+    return run_id
 
 
 def _lock_with_document(run_id: UUID) -> LiveRun | None:

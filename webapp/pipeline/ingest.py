@@ -23,7 +23,6 @@ from webapp.clock import new_id
 from webapp.database_errors import DATABASE_ERRORS
 from webapp.documents import runs
 from webapp.documents.model import Document, ProcessingRun
-from webapp.documents.states import RunTrigger
 from webapp.jobs.states import Priority
 from webapp.pipeline import lifecycle
 from webapp.pipeline.filenames import clean_filename
@@ -215,15 +214,14 @@ def _commit(services: Services, document: Document, priority: int) -> Ingested:
     with db.transaction(document.org_id) as session:
         session.add(document)
         session.flush()
-        run_id = lifecycle.queue_run(
+        run_id = lifecycle.queue_first_run(
             services.queue,
             document.org_id,
             document.id,
-            RunTrigger.UPLOAD,
+            document.content_type,
             max_attempts=services.settings.job_max_attempts,
             priority=priority,
         )
-        session.refresh(document)
         return Ingested(document, session.get_one(ProcessingRun, run_id))
 
 

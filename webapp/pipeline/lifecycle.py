@@ -75,6 +75,24 @@ def queue_run(
         return run.id
 
 
+def queue_first_run(
+    queue: JobQueue, org_id: UUID, document_id: UUID, content_type: str, *, max_attempts: int, priority: int
+) -> UUID:
+    """The run of an upload and its first job, in the transaction that inserts the document."""
+    with transaction(org_id):
+        run = runs.create_first(org_id, document_id)
+        job = NewJob(
+            org_id=org_id,
+            document_id=document_id,
+            run_id=run.id,
+            stage=first_stage(content_type),
+            max_attempts=max_attempts,
+            priority=priority,
+        )
+        queue.enqueue([job])
+        return run.id
+
+
 def start_run(queue: JobQueue, lease: Lease) -> bool:
     """Whether this job may be worked on; if not, it is back in line, or ended with its run.
 
