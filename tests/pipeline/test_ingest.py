@@ -182,7 +182,7 @@ def test_rows_that_cannot_be_written_leave_no_blob(
     def failing(*args: Any, **more: Any) -> None:
         raise error
 
-    monkeypatch.setattr(lifecycle, "queue_run", failing)
+    monkeypatch.setattr(lifecycle, "queue_first_run", failing)
     with pytest.raises(type(error)):
         workplace.upload(b"some words")
 
