@@ -7,8 +7,9 @@ import pytest
 from webapp.providers import minilm_build
 from webapp.providers.errors import FailureCode, ProviderUnavailable
 from webapp.providers.local_embed import LocalEmbedder
-from webapp.providers.minilm_build import BuildError, check_quality, ensure
+from webapp.providers.minilm_build import check_quality, ensure
 from webapp.providers.minilm_files import MODEL_FILE, is_whole, model_folder
+from webapp.providers.model_wheel import BuildError
 
 
 def copy_of(models: Path, folder: Path) -> Path:

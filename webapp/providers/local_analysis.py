@@ -17,7 +17,7 @@ from webapp.providers.speech_ports import Analysis, Point, Segment
 from webapp.providers.speech_text import cleaned_analysis
 
 # Part of the cache's key: count it up when the same words would give another result.
-RULES = "1"
+RULES = "2"
 SUMMARY_SENTENCES = 4
 SUMMARY_SHARE = 0.3
 TOPICS = 8
@@ -33,6 +33,7 @@ a about after all also am any because been but can could did do does don't get g
 here him his how i i'll i'm i've if into it's its just know let let's like me more my no now oh ok okay one our out
 really right said say she so some than that's them then there there's these they thing things think this time to up us
 very want was we we'll we're well were what what's when where who why will would yeah yes you're your
+afternoon evening everybody everyone good hello morning please remember somebody someone thank thanks today tomorrow
 """
 _SMALL = frozenset((" ".join(SMALL_WORDS.values()) + _SPOKEN).split())
 _QUESTION = re.compile(

@@ -21,7 +21,10 @@ PAGE_ROWS = 50
 PAGE_ROWS_MAX = 200
 _Q_CHARACTERS_MAX = 200
 # What a file dialog offers first; what a file really is decides its content.
-ACCEPT = ".pdf,.epub,.txt,.text,.log,.md,.markdown,.mkv,.amr,application/pdf,application/epub+zip,text/plain,text/markdown,audio/*,video/*"
+ACCEPT = (
+    ".pdf,.epub,.txt,.text,.log,.md,.markdown,.mkv,.amr,"
+    "application/pdf,application/epub+zip,text/plain,text/markdown,audio/*,video/*"
+)
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
