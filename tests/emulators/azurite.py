@@ -72,13 +72,20 @@ def running(folder: Path) -> Iterator[Azurite]:
     port = free_port()
     arguments = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(folder)]
     flags = ["--skipApiVersionCheck", "--disableTelemetry", "--silent"]
-    process = subprocess.Popen([node, program, *arguments, *flags], cwd=folder, stdout=subprocess.DEVNULL)
+    command = [*_dies_with_us(), str(node), str(program), *arguments, *flags]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     try:
         wait_for_port(port, START_SECONDS, lambda: process.poll() is None)
         yield Azurite(port)
     finally:
         process.terminate()
         process.wait(START_SECONDS)
+
+
+def _dies_with_us() -> list[str]:
+    """Where the machine can say so: a test run that is killed leaves no server behind."""
+    found = shutil.which("setpriv")
+    return [found, "--pdeathsig", "TERM"] if found else []
 
 
 def _machines_node() -> tuple[Path, list[str]] | None:
