@@ -128,7 +128,7 @@ def test_a_lower_limit_takes_nothing_away(letterbox: Letterbox) -> None:
 def test_a_limit_is_kept_by_many_who_claim_at_once(letterbox: Letterbox) -> None:
     enqueue_many(letterbox, 40)
     letterbox.queue.limit("extract", 3)
-    tasks = [lambda worker=f"w{number}": letterbox.queue.claim(worker, 4) for number in range(8)]  # type: ignore[misc]
+    tasks = [lambda worker=f"w{number}": letterbox.queue.claim(worker, 4) for number in range(8)]
     taken = [lease for claim in letterbox.together(*tasks) for lease in claim]
     # None is over the limit; whoever met another one's claim may have got less.
     assert 1 <= len(taken) <= 3
