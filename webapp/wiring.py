@@ -1,6 +1,8 @@
 """Settings -> providers: the only file that names concrete classes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from webapp.config import Settings
 from webapp.jobs.queue import JobQueue
@@ -38,6 +40,7 @@ def wire(settings: Settings) -> Services:
             blobs=_blobs(settings),
             extractor=local,
             embedder=_embedder(settings),
+            earlier_embedder=_earlier_embedder(settings),
             slow_extractor=_slow_extractor(settings, local),
             speech=_speech(settings),
             artist=LocalPictures(),
@@ -81,15 +84,34 @@ def _slow_extractor(settings: Settings, local: LocalExtractor) -> SlowExtractor 
     )
 
 
+def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
+    """Who makes vectors of a model that the settings name no more, for searching until all have new ones."""
+
+    @cache
+    def make(model: str) -> Embedder | None:
+        name, at, dimensions = model.rpartition("@")
+        if not at:
+            return LocalEmbedder(settings.models_dir, threads=settings.embed_threads) if model == LocalEmbedder.model else None
+        if not settings.openai_api_key and settings.embeddings != "openai":
+            return None
+        return _openai_embedder(settings, name, int(dimensions))
+
+    return make
+
+
 def _embedder(settings: Settings) -> Embedder:
     if settings.embeddings == "local":
         return LocalEmbedder(settings.models_dir, threads=settings.embed_threads)
+    return _openai_embedder(settings, settings.openai_embedding_model, settings.openai_embedding_dimensions)
+
+
+def _openai_embedder(settings: Settings, name: str, dimensions: int) -> Embedder:
     from webapp.providers.openai_embed import Model, OpenAIEmbedder  # noqa: PLC0415 - see above
 
     return OpenAIEmbedder.connect(
         settings.openai_base_url,
         settings.openai_api_key,
-        Model(settings.openai_embedding_model, settings.openai_embedding_dimensions),
+        Model(name, dimensions),
         batch_size=settings.openai_embedding_batch,
         concurrency=settings.embed_concurrency,
         timeout_seconds=settings.provider_timeout_seconds,

@@ -29,6 +29,7 @@ FOR_OPS = {
     "stages.resume",
     "stages.resume_all",
     "stages.limit",
+    "reprocess.reembed",
     "health.prometheus",
 }
 FOR_PEOPLE = {

@@ -94,12 +94,12 @@ class Searcher:
 
     def by_words(self, text: str, limit: int = 10) -> list[Hit]:
         with reading(self.org_id):
-            return search(self.org_id, text, None, limit, self.folder)
+            return search(self.org_id, text, [], limit, self.folder)
 
     def by_both(self, text: str, limit: int = 10) -> list[Hit]:
         vector = QueryVector(EMBEDDER.model, np.asarray(EMBEDDER.embed([text])[0], dtype=np.float32))
         with reading(self.org_id):
-            return search(self.org_id, text, vector, limit, self.folder)
+            return search(self.org_id, text, [vector], limit, self.folder)
 
     def by_vector(self, text: str, limit: int = 10) -> list[str]:
         """The texts whose vectors come nearest."""

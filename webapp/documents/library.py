@@ -81,6 +81,16 @@ class Page:
     next_cursor: Cursor | None
 
 
+@dataclass(frozen=True)
+class Matching:
+    """Which documents are meant: all that fulfil everything that is said here."""
+
+    status: DocumentStatus | None = None
+    q: str = ""
+    model_not: str | None = None
+    """Their vectors are of another model than this."""
+
+
 def get(org_id: UUID, document_id: UUID) -> Document | None:
     """One document of this org, as it stands in this transaction."""
     found = select(Document).where(Document.org_id == org_id, Document.id == document_id)
@@ -114,15 +124,30 @@ def page(
     limit: int = 50,
 ) -> Page:
     """A page of the grid: two queries, however many rows. `cursor` is that of the page before, in the same order."""
-    documents = select(Document).where(Document.org_id == org_id)
-    if status is not None:
-        documents = documents.where(Document.status == status)
-    if q.strip():
-        documents = documents.where(_named_like(q.strip()))
+    documents = select(Document).where(*_conditions(org_id, Matching(status, q)))
     documents = _in_order(documents, sort, cursor)
     found = list(session().scalars(documents.limit(limit + 1).execution_options(populate_existing=True)))
     shown = found[:limit]
     return Page(_with_runs(shown), Cursor.after(sort, shown[-1]) if len(found) > limit else None)
+
+
+def matching(org_id: UUID, wanted: Matching, *, after: UUID | None = None, limit: int = 200) -> list[UUID]:
+    """The documents that are meant, the oldest first; `after` is the last id of those before."""
+    ids = select(Document.id).where(*_conditions(org_id, wanted))
+    if after is not None:
+        ids = ids.where(Document.id > after)
+    return list(session().scalars(ids.order_by(Document.id).limit(limit)))
+
+
+def count_matching(org_id: UUID, wanted: Matching) -> int:
+    """How many documents are meant."""
+    return session().scalar(select(func.count()).select_from(Document).where(*_conditions(org_id, wanted))) or 0
+
+
+def embedding_models(org_id: UUID) -> list[str]:
+    """The models whose vectors an org's documents have: one, but while they are being changed."""
+    models = select(Document.embedding_model).where(Document.org_id == org_id, Document.embedding_model.is_not(None))
+    return sorted(model for model in session().scalars(models.distinct()) if model)
 
 
 def counts(org_id: UUID) -> dict[DocumentStatus, int]:
@@ -200,6 +225,17 @@ def known_blob_owners(org_id: UUID, document_ids: set[UUID], hashes: set[str]) -
     ids = select(Document.id).where(Document.org_id == org_id, Document.id.in_(document_ids))
     contents = select(Document.sha256).where(Document.org_id == org_id, Document.sha256.in_(hashes))
     return {str(found) for found in session().scalars(ids)} | set(session().scalars(contents))
+
+
+def _conditions(org_id: UUID, wanted: Matching) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [Document.org_id == org_id]
+    if wanted.status is not None:
+        conditions.append(Document.status == wanted.status)
+    if wanted.q.strip():
+        conditions.append(_named_like(wanted.q.strip()))
+    if wanted.model_not is not None:
+        conditions.append(Document.embedding_model != wanted.model_not)
+    return conditions
 
 
 def _named_like(q: str) -> ColumnElement[bool]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from webapp import db
+from webapp.documents import library
 from webapp.pipeline.embed import checked_vectors
 from webapp.pipeline.services import Services
 from webapp.providers.errors import ProviderError
@@ -33,10 +34,20 @@ def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Fou
     query = clean_query(text)
     if not query:
         return Found([])
-    vector = _vector(services.providers.embedder, query)
+    vectors = [_vector(embedder, query) for embedder in _embedders(services, org_id)]
+    known = [vector for vector in vectors if vector is not None]
     with db.reading(org_id):
-        hits = search(org_id, query, vector, min(limit, LIMIT_MAX), services.settings.data_dir / "index")
-    return Found(hits, words_only=vector is None)
+        hits = search(org_id, query, known, min(limit, LIMIT_MAX), services.settings.data_dir / "index")
+    return Found(hits, words_only=not known)
+
+
+def _embedders(services: Services, org_id: UUID) -> list[Embedder]:
+    """One for each model whose vectors the org has: while they are changed, old and new ones are compared."""
+    providers = services.providers
+    with db.reading(org_id):
+        used = library.embedding_models(org_id)
+    found = [providers.embedder_for(model) for model in used]
+    return [embedder for embedder in found if embedder is not None] or [providers.embedder]
 
 
 def _vector(embedder: Embedder, query: str) -> QueryVector | None:

@@ -363,6 +363,10 @@ def _coordinate(value: object) -> float:
     return float(value)
 
 
+def _none_earlier(model: str) -> Embedder | None:
+    """Nobody makes vectors of an earlier model."""
+
+
 @dataclass(frozen=True)
 class Providers:
     """One implementation for each role, as the settings choose them.
@@ -376,6 +380,11 @@ class Providers:
     slow_extractor: SlowExtractor | None = None
     speech: SpeechProviders | None = None
     artist: PageArtist | None = None
+    earlier_embedder: Callable[[str], Embedder | None] = _none_earlier
+
+    def embedder_for(self, model: str) -> Embedder | None:
+        """Give who makes vectors of a model that is, or was, in use; None where nobody can any more."""
+        return self.embedder if model == self.embedder.model else self.earlier_embedder(model)
 
     def slow_for(self, content_type: str) -> SlowExtractor | None:
         """Give the slow extractor if it is the one to read this kind of file."""

@@ -40,8 +40,11 @@ class Hit:
     time_to: float | None = None
 
 
-def search(org_id: UUID, text: str, vector: QueryVector | None, limit: int, folder: Path) -> list[Hit]:
+def search(org_id: UUID, text: str, vectors: Sequence[QueryVector], limit: int, folder: Path) -> list[Hit]:
     """The org's published passages that answer best; without a vector by words alone.
+
+    There is one vector for each model whose vectors the org has. Each passage has one of them, so
+    the lists of several models take turns and don't add up.
 
     `folder` is where the matrices lie on SQLite (`DATA_DIR/index`).
     """
@@ -52,7 +55,7 @@ def search(org_id: UUID, text: str, vector: QueryVector | None, limit: int, fold
     words = query_words(query)
     scores = fuse(
         [
-            (nearest(org_id, vector, candidates, folder) if vector else [], MEANING_WEIGHT),
+            *((nearest(org_id, vector, candidates, folder), MEANING_WEIGHT) for vector in vectors),
             (
                 best_by_terms(org_id, query_terms(query), candidates),
                 WORDS_WEIGHT if len(words) > 1 else SINGLE_WORD_WEIGHT,

@@ -21,7 +21,7 @@ from webapp.config import Settings
 from webapp.db import reading, transaction
 from webapp.providers.errors import ProviderError
 from webapp.providers.ports import AnyExtractor, Embedder
-from webapp.web import figures, health, job_commands
+from webapp.web import document_commands, figures, health, job_commands
 from webapp.web.terminal import one_line, org_named, org_option, services
 from webapp.web.welcome import new_link
 
@@ -33,7 +33,7 @@ _role_option = click.option("--role", type=click.Choice([role.value for role in 
 
 def register(app: Flask) -> None:
     """Make the commands known to `flask`."""
-    for group in (_users, _tokens, job_commands.group):
+    for group in (_users, _tokens, job_commands.group, document_commands.group):
         app.cli.add_command(group)
     app.cli.add_command(_doctor)
 

@@ -176,9 +176,9 @@ def _grid(query: Query) -> Grid:
 
 def _query() -> Query:
     arguments = request.args
-    sort = _choice(Sort, "sort", arguments.get("sort", "")) or Sort.NEWEST
+    sort = choice(Sort, "sort", arguments.get("sort", "")) or Sort.NEWEST
     return Query(
-        status=_choice(DocumentStatus, "status", arguments.get("status", "").upper()),
+        status=choice(DocumentStatus, "status", arguments.get("status", "").upper()),
         # A NUL cannot be stored, so no name has one; PostgreSQL would refuse the whole question.
         q=arguments.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
         sort=sort,
@@ -187,7 +187,8 @@ def _query() -> Query:
     )
 
 
-def _choice(choices: type[Choice], name: str, value: str) -> Choice | None:
+def choice(choices: type[Choice], name: str, value: str) -> Choice | None:
+    """A value of the query that has to be one of these; None where there is none."""
     try:
         return choices(value) if value else None
     except ValueError as error:

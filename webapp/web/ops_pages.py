@@ -13,13 +13,14 @@ from uuid import UUID
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
 from webapp.db import reading, transaction
-from webapp.documents import events
+from webapp.documents import events, library
 from webapp.documents.states import EventKind
 from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.queue import Job
 from webapp.jobs.states import JobStatus, Priority
 from webapp.pipeline import lifecycle
 from webapp.pipeline.lifecycle import Refusal
+from webapp.pipeline.reprocess import with_other_vectors
 from webapp.pipeline.stages import STAGES
 from webapp.providers.ports import AnyExtractor
 from webapp.web import figures, fragments, sentences
@@ -184,6 +185,7 @@ def _overview(org: UUID) -> dict[str, Any]:
             "oldest_due_seconds": figures.oldest_due_seconds(org),
             "workers": figures.workers(_BEATS_MISSED * settings.heartbeat_seconds),
             "calls": figures.calls(org),
+            "outdated": library.count_matching(org, with_other_vectors(services())),
             "database": session.get_bind().dialect.name,
         }
     controls = services().queue.controls()

@@ -1,0 +1,68 @@
+"""Many documents again: from the library, from ops' page, from a terminal."""
+
+from dataclasses import replace
+
+import pytest
+from click.testing import Result
+from flask import Flask
+
+from tests.hashed_words import HashedWords
+from tests.web.people import People
+from tests.web.shelves import notes, read_json, services_of, shelve, use_hashed_words, work_off
+
+
+@pytest.fixture
+def people(app: Flask) -> People:
+    use_hashed_words(app)
+    return People(app)
+
+
+def _run(app: Flask, *arguments: str) -> Result:
+    return app.test_cli_runner().invoke(args=list(arguments))
+
+
+def test_all_that_match_from_the_library(app: Flask, people: People) -> None:
+    program, browser = people.program(), people.browser()
+    shelve(program, *map(notes, range(3)))
+    work_off(app)
+
+    assert 'href="/documents/reprocess?q=note-001"' in browser.get("/?q=note-001").text
+    assert "Reprocess 1 document?" in browser.get("/documents/reprocess?q=note-001").text
+    answer = browser.post("/documents/reprocess", {"q": "note-001"}, follow_redirects=True)
+    assert "1 document is in line" in answer.text
+    assert read_json(program.post("/documents/reprocess")) == {"queued": 2, "more": False}
+    work_off(app)
+    assert read_json(program.get("/documents"))["counts"]["READY"] == 3
+
+
+def test_a_status_that_does_not_exist_is_refused(people: People) -> None:
+    assert people.program().post("/documents/reprocess?status=odd").status_code == 422
+
+
+def test_new_vectors_are_offered_to_ops(app: Flask, people: People) -> None:
+    program, ops = people.program("ops"), people.browser("ops", email="ops@example.org")
+    shelve(program, *map(notes, range(2)))
+    work_off(app)
+    assert "vectors of an earlier model" not in ops.get("/ops").text
+
+    found = services_of(app)
+    app.extensions["docmill"] = replace(found, providers=replace(found.providers, embedder=HashedWords(model="new")))
+    assert "2 documents have vectors of an earlier model" in ops.get("/ops").text
+    assert "2 documents are in line" in ops.post("/ops/reembed", follow_redirects=True).text
+    work_off(app)
+    assert "vectors of an earlier model" not in ops.get("/ops").text
+    assert people.browser().post("/ops/reembed").status_code == 403
+
+
+def test_from_a_terminal(app: Flask, people: People) -> None:
+    program = people.program()
+    first, *_ = shelve(program, *map(notes, range(3)))
+    work_off(app)
+
+    assert _run(app, "documents", "reprocess", "--org", "Ours").exit_code == 2
+    assert _run(app, "documents", "reprocess", "--org", "Ours", "--failed").stdout == "0 documents are in line.\n"
+    one = _run(app, "documents", "reprocess", "--org", "Ours", first, "00000000-0000-0000-0000-000000000000")
+    assert (one.stdout, one.stderr) == ("1 document is in line.\n", "1 are unknown, or in line already.\n")
+    assert _run(app, "documents", "reprocess", "--org", "Ours", "--all").stdout == "2 documents are in line.\n"
+    work_off(app)
+    assert _run(app, "documents", "reembed").stdout == "0 documents are in line.\n"
