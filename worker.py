@@ -11,6 +11,9 @@ from webapp.worker.workshop import Workshop
 
 _log = logging.getLogger("worker")
 
+# A look at clocks and flags: it costs nothing.
+CHECK_SECONDS = 1.0
+
 
 def main() -> int:
     """Run; the exit code is 0 after a signal, 1 after a failure, 2 where it should not have been started."""
@@ -34,7 +37,7 @@ def _work(workshop: Workshop, departure: Departure, settings: Settings) -> int:
             return 0
     workshop.start()
     departure.on_hurry = workshop.hurry
-    while not departure.wait(settings.heartbeat_seconds):
+    while not departure.wait(min(settings.heartbeat_seconds, CHECK_SECONDS)):
         workshop.check()
     _log.info("leaving: %s", departure.reason)
     workshop.drain()

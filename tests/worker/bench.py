@@ -90,7 +90,8 @@ class Bench:
     def close(self) -> None:
         """Nobody works any more."""
         for pool in self.pools:
-            pool.drain(PATIENCE_SECONDS)
+            if not pool._draining.is_set():
+                pool.drain(PATIENCE_SECONDS)
         for target, name, listener in self._listening:
             event.remove(target, name, listener)
 

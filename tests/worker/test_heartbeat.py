@@ -1,6 +1,7 @@
 """Heartbeats: all leases in one statement, lost ones noticed, and no silence that nobody hears."""
 
 import threading
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -18,7 +19,7 @@ from webapp.worker.heartbeat import Heartbeat, Seat
 
 
 def _heartbeat(bench: Bench, **more: float) -> Heartbeat:
-    values = {"every_seconds": 0.05, "zombie_after_seconds": 7200.0, **more}
+    values: dict[str, Any] = {"every_seconds": 0.05, "zombie_after_seconds": 7200.0, **more}
     return Heartbeat(bench.queue, bench.app.app_context, on_broken=bench.broken.append, **values)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import case, exists, func, select, tuple_, type_coerce
+from sqlalchemy import and_, case, exists, func, select, tuple_, type_coerce
 from sqlalchemy.orm import aliased
 
 from webapp.clock import after, now
@@ -58,7 +58,7 @@ def at_work() -> dict[str, int]:
 
 def workers(silent_seconds: float) -> list[WorkerFigure]:
     """The processes that work, the latest first; those that were silent for a day are left out."""
-    alive = Worker.last_seen > after(-silent_seconds)
+    alive = and_(Worker.ended_at.is_(None), Worker.last_seen > after(-silent_seconds))
     seen = Worker.last_seen > after(-_FORGOTTEN_AFTER_SECONDS)
     rows = session().execute(
         select(Worker, alive).where(seen).order_by(Worker.last_seen.desc(), Worker.id).limit(_WORKERS_SHOWN)

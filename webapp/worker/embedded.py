@@ -22,6 +22,9 @@ from webapp.worker.workshop import Application, Workshop
 
 _log = logging.getLogger(__name__)
 
+# A look at clocks, flags and the host's lock.
+CHECK_SECONDS = 1.0
+
 
 class EmbeddedHost:
     """One thread that becomes the host, looks after the work and drains it in the end.
@@ -33,7 +36,7 @@ class EmbeddedHost:
         settings = app.extensions["docmill"].settings
         self._app = app
         self._poll_seconds: float = settings.poll_seconds
-        self._check_seconds: float = settings.heartbeat_seconds
+        self._check_seconds: float = min(settings.heartbeat_seconds, CHECK_SECONDS)
         self._departure = Departure()
         self._is_at_work = threading.Event()
         self._has_ended = True
