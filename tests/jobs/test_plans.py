@@ -176,16 +176,22 @@ _DONE = f"""
     0, 1, now(), now(), now(), '[]', now()
 FROM generate_series(1, 1000000)
 """
+_DOCUMENTS = """
+INSERT INTO documents
+    (id, org_id, filename, content_type, size_bytes, sha256, blob_path, status, created_at, updated_at)
+SELECT uuidv7(), %(org)s, 'a', 'text/plain', 1, repeat('0', 64), 'a', 'PROCESSING', now(), now()
+FROM generate_series(1, 100000)
+"""
 _RUNS = """
 INSERT INTO processing_runs (id, org_id, document_id, state, trigger, created_at)
-SELECT uuidv7(), %(org)s, %(document)s, 'QUEUED', 'UPLOAD', now() FROM generate_series(1, 100000)
+SELECT uuidv7(), org_id, id, 'QUEUED', 'UPLOAD', now() FROM documents WHERE org_id = %(org)s AND filename = 'a'
 """
 _QUEUED = f"""
 {_MANY} SELECT uuidv7(), org_id, document_id, id, 'process_document', 'PENDING', 0, '{{}}', '{{}}',
     0, 1, now(), now(), NULL, '[]', now()
 FROM processing_runs WHERE org_id = %(org)s
 """
-_CROWDS = {"done": [_DONE], "queued": [_RUNS, _QUEUED]}
+_CROWDS = {"done": [_DONE], "queued": [_DOCUMENTS, _RUNS, _QUEUED]}
 
 
 def _pages_read() -> int:

@@ -10,7 +10,16 @@ from tests.pipeline.workplace import Workplace, unavailable
 from webapp.clock import monotonic
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline import steps
-from webapp.pipeline.stages import CHUNK, EMBED, EXTRACT, PIPELINES, PROCESS_DOCUMENT, STAGES, progress_at, progress_before
+from webapp.pipeline.stages import (
+    CHUNK,
+    EMBED,
+    EXTRACT,
+    PIPELINES,
+    PROCESS_DOCUMENT,
+    STAGES,
+    progress_at,
+    progress_before,
+)
 from webapp.pipeline.steps import Drained, StageContext, Stored, WindowExceeded
 from webapp.providers.errors import ProviderError, RateLimited, TimedOut
 

@@ -55,25 +55,26 @@ class Bell:
 
     def __init__(self) -> None:
         self._woken = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._lock = threading.Lock()
         self._line: Any = None
         self._is_asleep = False
         self._is_deaf = False
         with _bells_lock:
             _bells.add(self)
 
-    @property
     def is_asleep(self) -> bool:
         """Whether everybody knows that this one has to be woken."""
         return self._is_asleep or self._is_deaf
 
     def ring(self) -> None:
         """Wake this sleeper, now or when it next falls asleep. From any thread."""
-        with suppress(OSError):
-            os.eventfd_write(self._woken, 1)
+        with self._lock:
+            if self._woken >= 0:
+                os.eventfd_write(self._woken, 1)
 
     def fall_asleep(self) -> None:
         """Say that somebody sleeps; look once more after it, and only then `wait`."""
-        if self.is_asleep:
+        if self.is_asleep():
             return
         if db.engine.dialect.name == "sqlite":
             self._is_asleep = True
@@ -111,8 +112,10 @@ class Bell:
         with _bells_lock:
             _bells.discard(self)
         self._hang_up()
-        woken, self._woken = self._woken, -1
-        os.close(woken)
+        with self._lock:
+            if self._woken >= 0:
+                os.close(self._woken)
+            self._woken = -1
 
     def _listen(self) -> None:
         if self._line is None:

@@ -1,10 +1,12 @@
 """One attempt at one job, from the claim to exactly one outcome."""
 
 import logging
+import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from uuid import UUID
 
 from webapp.clock import monotonic
 from webapp.database_errors import DATABASE_ERRORS, trouble_of
@@ -25,6 +27,8 @@ from webapp.worker.policy import ExecutionPolicy
 _log = logging.getLogger(__name__)
 
 Handler = Callable[[StageContext], None]
+# Keeps no rows, ends no job and starts no run: it returns when its work is done, and soon.
+LightHandler = Callable[[Lease], None]
 
 # The database was away: the job is not to blame, and the next try finds it back or ends with the window.
 DATABASE_PAUSE_SECONDS = 5.0
@@ -67,18 +71,34 @@ class Attempts:
     services: Services
     policy: ExecutionPolicy
     handlers: Mapping[str, Handler]
+    light: Mapping[str, LightHandler] = field(default_factory=dict)
 
-    def claim(self, worker: str, limit: int = 1) -> list[Claimed]:
+    def claim(self, worker: str, limit: int = 1, busy: Mapping[UUID, int] | None = None) -> list[Claimed]:
         """Take due jobs and start their runs, in one transaction: a job in hand has a run at work."""
         queue = self.services.queue
         with transaction(everywhere=True):
-            leases = queue.claim(worker, limit)
+            leases = queue.claim(worker, limit, busy=busy, without=self.light)
             started = [lease for lease in leases if lifecycle.start_run(queue, lease)]
             claimed = [self._claimed(lease) for lease in started]
         for lease in leases:
             if lease not in started:
                 _note(lease, Outcome.HELD)
         return claimed
+
+    def claim_light(self, worker: str, limit: int) -> list[Lease]:
+        """Take due jobs of light stages."""
+        return self.services.queue.claim(worker, limit, only=self.light)
+
+    def run_light(self, lease: Lease) -> bool:
+        """Work on a light job; True when all went well, and somebody has to complete it."""
+        try:
+            self.light[lease.stage](lease)
+            return True
+        # As broad as the one below, and for the same reason.
+        except BaseException as error:  # noqa: BLE001
+            context = self._context(Claimed(lease, monotonic() + self.policy.run_window_seconds), threading.Event())
+            _note(lease, self._settle(context, error), error, None)
+            return False
 
     def run(self, claimed: Claimed, stopping: Stopping) -> Outcome:
         """Work on a job until it ends in some way, and see to it that this end is stored."""

@@ -15,7 +15,7 @@ from webapp.pipeline.stages import (
     TRANSCRIBE_START,
 )
 from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
-from webapp.worker.attempt import Handler
+from webapp.worker.attempt import Handler, LightHandler
 
 HANDLERS: Mapping[str, Handler] = {
     PROCESS_DOCUMENT: process_document,
@@ -25,3 +25,5 @@ HANDLERS: Mapping[str, Handler] = {
     ANALYZE: analyze,
     DETECT_CONNECTIONS: detect_connections,
 }
+# Stages whose work is short and keeps no rows; the lane of light.py does and completes them by the hundred.
+LIGHT_HANDLERS: Mapping[str, LightHandler] = {}

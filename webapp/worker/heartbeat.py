@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -106,6 +106,18 @@ class Heartbeat:
         with self._lock:
             self._seats[lease.job_id] = seat
         return seat
+
+    def hold_many(self, leases: Sequence[Lease], stopping: threading.Event) -> None:
+        """Keep these alive, too; they share a flag."""
+        seats = {lease.job_id: Seat(lease, stopping) for lease in leases}
+        with self._lock:
+            self._seats.update(seats)
+
+    def let_go_many(self, job_ids: Iterable[UUID]) -> None:
+        """These have ended, one way or the other."""
+        with self._lock:
+            for job_id in job_ids:
+                self._seats.pop(job_id, None)
 
     def let_go(self, seat: Seat) -> None:
         """The lease has ended, one way or the other."""

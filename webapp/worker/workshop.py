@@ -11,8 +11,8 @@ from webapp.db import schema_is_current
 from webapp.pipeline import retention
 from webapp.wiring import Services
 from webapp.worker import chores
-from webapp.worker.attempt import Attempts, Handler
-from webapp.worker.handlers import HANDLERS
+from webapp.worker.attempt import Attempts, Handler, LightHandler
+from webapp.worker.handlers import HANDLERS, LIGHT_HANDLERS
 from webapp.worker.liveness import Liveness
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
@@ -42,7 +42,11 @@ class Workshop:
     """Start it, drain it; `on_broken` is told, from any thread, when this process is of no use any more."""
 
     def __init__(
-        self, app: Application, on_broken: Callable[[str], None], handlers: Mapping[str, Handler] = HANDLERS
+        self,
+        app: Application,
+        on_broken: Callable[[str], None],
+        handlers: Mapping[str, Handler] = HANDLERS,
+        light: Mapping[str, LightHandler] = LIGHT_HANDLERS,
     ) -> None:
         self._services: Services = app.extensions["docmill"]
         self._app_context = app.app_context
@@ -52,7 +56,7 @@ class Workshop:
         self._registration = Registration(self._settings.worker_threads)
         self._pool = Pool(
             self._registration.name,
-            Attempts(self._services, self._policy, handlers),
+            Attempts(self._services, self._policy, handlers, light),
             self._app_context,
             PoolSize(self._settings.worker_threads, self._settings.poll_seconds),
             on_broken,

@@ -1,0 +1,105 @@
+"""Native code that never returns: its run ends, its seat is taken by another thread, and it writes nothing."""
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+import pytest
+
+from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
+from webapp.jobs.states import JobStatus
+from webapp.pipeline.steps import StageContext
+from webapp.worker import chores
+from webapp.worker import overrun as overrun_module
+from webapp.worker.pool import Pool
+
+WINDOW_SECONDS = 1.0
+
+
+class Stuck:
+    """A handler that waits in the C library for a byte that does not come; no Python can reach it there."""
+
+    def __init__(self) -> None:
+        self._reads, self._writes = os.pipe()
+        self._libc = ctypes.CDLL(None)
+        self.entered, self.left = threading.Semaphore(0), threading.Semaphore(0)
+
+    def __call__(self, context: StageContext) -> None:
+        self.entered.release()
+        self._libc.read(self._reads, ctypes.create_string_buffer(1), 1)
+        self.left.release()
+        finish(context)
+
+    def let_go(self, number: int) -> None:
+        os.write(self._writes, b"x" * number)
+
+    def close(self) -> None:
+        os.close(self._reads)
+        os.close(self._writes)
+
+
+@pytest.fixture
+def stuck(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
+    monkeypatch.setattr(overrun_module, "GRACE_SECONDS", 0.2)
+    bench.with_settings(run_timeout_seconds=WINDOW_SECONDS)
+    stuck = Stuck()
+    yield stuck
+    stuck.close()
+
+
+def _claimers() -> list[threading.Thread]:
+    return [one for one in threading.enumerate() if one.name.startswith("claimer-")]
+
+
+def _watch(bench: Bench, pool: Pool) -> None:
+    """What timers and main threads do."""
+    chores.end_overdue(bench.services, WINDOW_SECONDS)
+    pool.check()
+
+
+def test_its_seat_is_taken_by_another_and_the_rest_goes_on(bench: Bench, stuck: Stuck) -> None:
+    hung = [bench.new_run(max_attempts=5) for _ in range(2)]
+    pool = bench.pool(lambda context: stuck(context) if context.run_id in hung else finish(context), threads=2)
+    for _ in hung:
+        assert stuck.entered.acquire(timeout=PATIENCE_SECONDS)
+    good = [bench.new_run() for _ in range(6)]
+
+    def are_done() -> bool:
+        _watch(bench, pool)
+        return bench.queue.counts()[JobStatus.COMPLETED] == len(good)
+
+    wait_for(are_done)
+    assert [bench.states(run) for run in hung] == [("TIMED_OUT", "FAILED")] * 2
+    assert len(_claimers()) == 4
+    _wake_up(bench, stuck, hung, pool)
+
+
+def _wake_up(bench: Bench, stuck: Stuck, hung: Sequence[UUID], pool: Pool) -> None:
+    before = [bench.events(run) for run in hung]
+    stuck.let_go(len(hung))
+    for _ in hung:
+        assert stuck.left.acquire(timeout=PATIENCE_SECONDS)
+    wait_for(lambda: len(_claimers()) == 2)
+    assert [bench.events(run) for run in hung] == before, "who wakes up late writes nothing"
+    assert pool.drain(PATIENCE_SECONDS), "the pool knows its own threads"
+    assert bench.broken == []
+
+
+def test_a_process_full_of_lost_threads_ends(bench: Bench, stuck: Stuck, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them keeps its memory: better to begin anew."""
+    runs = [bench.new_run() for _ in range(3)]
+    pool = bench.pool(stuck, threads=1)
+
+    def is_broken() -> bool:
+        _watch(bench, pool)
+        return bool(bench.broken)
+
+    wait_for(is_broken)
+    assert "never came back" in bench.broken[0]
+    stuck.let_go(len(runs))
+    for _ in runs:
+        assert stuck.left.acquire(timeout=PATIENCE_SECONDS)
+    pool.drain(PATIENCE_SECONDS)
+    wait_for(lambda: not _claimers())
