@@ -7,6 +7,7 @@ statements run in an ordinary transaction.
 
 import select
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,9 +25,7 @@ from webapp.jobs import postgresql, sqlite
 # Each thread of a worker that talks to the queue has one at most; more are closed when they come back.
 _KEPT = 4
 _SETTINGS = {"app.scope": "system", "plan_cache_mode": "force_generic_plan", **postgresql.PLANNER}
-_SETTLE = "SELECT pg_backend_pid(), " + ", ".join(
-    f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items()
-)
+_SETTLE = "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items())
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,12 @@ class Connections:
     """The connections of one engine."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        # Weakly, or an engine that is remembered by these would never be forgotten.
+        self._engine = weakref.ref(engine)
         self._is_sqlite = engine.dialect.name == "sqlite"
         self._lock = threading.Lock()
         self._idle: list[Any] = []
+        self._disposals = 0
         self._is_direct: bool | None = None
         event.listen(engine, "engine_disposed", self._close)
 
@@ -65,7 +66,7 @@ class Connections:
     def cursor(self) -> Iterator[Any]:
         """A cursor on a connection of our own; on SQLite in a write transaction, elsewhere each statement is one."""
         with self._translated(), write_turn():
-            connection = self._take()
+            disposals, connection = self._disposals, self._take()
             try:
                 cursor = connection.cursor()
                 if self._is_sqlite:
@@ -76,7 +77,7 @@ class Connections:
             except BaseException:
                 self._drop(connection)
                 raise
-            self._give_back(connection)
+            self._give_back(connection, disposals)
 
     def open(self) -> Any:
         """A new connection, for who keeps it; the caller closes it."""
@@ -94,21 +95,31 @@ class Connections:
             connection.close()
 
     def _open(self) -> Any:
-        raw = self._engine.raw_connection()
+        raw = self._known_engine().raw_connection()
         connection: Any = raw.driver_connection
         raw.detach()
-        if not self._is_sqlite:
-            connection.autocommit = True
-            connection.prepare_threshold = 0
-            (pid, *_) = connection.execute(_SETTLE).fetchone()
-            self._is_direct = pid == connection.info.backend_pid
-        else:
-            self._is_direct = True
+        try:
+            self._is_direct = self._is_sqlite or self._settle(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
-    def _give_back(self, connection: Any) -> None:
+    def _settle(self, connection: Any) -> bool:
+        """Set what it keeps, where that stays: a pooler shows another process than the one that answers."""
+        connection.autocommit = True
+        (pid,) = connection.execute("SELECT pg_backend_pid()").fetchone()
+        if pid != connection.info.backend_pid:
+            return False
+        connection.prepare_threshold = 0
+        connection.execute(_SETTLE)
+        return True
+
+    def _give_back(self, connection: Any, of: int | None = None) -> None:
         with self._lock:
-            if len(self._idle) < _KEPT and self._is_direct:
+            # One that was lent before the engine was disposed of has outlived its purpose.
+            is_wanted = self._is_direct and of in {None, self._disposals}
+            if len(self._idle) < _KEPT and is_wanted:
                 self._idle.append(connection)
                 return
         connection.close()
@@ -120,14 +131,21 @@ class Connections:
     def _close(self, engine: Engine) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
+            self._disposals += 1
         for connection in idle:
             connection.close()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         """Callers know one kind of errors: SQLAlchemy's."""
-        with translated(self._engine):
+        with translated(self._known_engine()):
             yield
+
+    def _known_engine(self) -> Engine:
+        engine = self._engine()
+        if engine is None:
+            raise RuntimeError("the application that these connections belonged to is gone")
+        return engine
 
 
 @contextmanager
