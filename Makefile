@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev worker migrate test check e2e bench chaos
+.PHONY: help setup run dev worker migrate test check e2e bench chaos validate
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -94,6 +94,9 @@ database ?= postgresql
 seed ?=
 chaos: $(DEVELOPMENT) ## Kill, freeze and cut off real processes, then check every promise (minutes=10 seed=7 database=sqlite)
 	@exec .venv/bin/python -m tests.chaos --minutes $(minutes) --database $(database) $(if $(seed),--seed $(seed))
+
+validate: $(DEVELOPMENT) ## Kill workers in the middle of long books and see that nothing is lost, doubled or paid twice
+	@exec .venv/bin/python -W ignore -m tests.validate
 
 # An empty database of its own, whatever the environment says.
 define MIGRATIONS_MATCH

@@ -21,6 +21,12 @@ FORBIDDEN = {
     "a job and a run that disagree": """
         SELECT j.id FROM document_processing_jobs j JOIN processing_runs r ON r.id = j.run_id
         WHERE j.stage = 'process_document' AND (j.status = 'COMPLETED') <> (r.state = 'SUCCEEDED')""",
+    "a result that nothing follows": """
+        SELECT r.id FROM processing_runs r WHERE r.state = 'SUCCEEDED' AND NOT EXISTS
+        (SELECT 1 FROM document_processing_jobs j WHERE j.run_id = r.id AND j.stage = 'detect_connections')""",
+    "a connection inside of one document": """
+        SELECT c.source_chunk_id FROM connections c JOIN chunks a ON a.id = c.source_chunk_id
+        JOIN chunks b ON b.id = c.target_chunk_id WHERE a.document_id = b.document_id""",
     "a ready document whose newest run is not its result": """
         SELECT d.id FROM documents d WHERE d.status = 'READY' AND d.published_run_id <>
         (SELECT r.id FROM processing_runs r WHERE r.document_id = d.id ORDER BY r.created_at DESC, r.id DESC LIMIT 1)
