@@ -126,9 +126,16 @@ def test_who_loses_the_hosts_lock_ends_its_process(
     assert host.wait_until_at_work(PATIENCE_SECONDS)
     assert database.superuser_url is not None
     with psycopg.connect(database.superuser_url) as connection:
-        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+        connection.execute(_END_LOCKS)
     wait_for(lambda: bool(terminations))
     assert host.stop()
+
+
+# Of this database alone: the server is shared with the tests beside this one.
+_END_LOCKS = """
+SELECT pg_terminate_backend(pid) FROM pg_locks
+WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 
 
 def test_nobody_works_on_tables_that_are_not_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -31,7 +31,8 @@ def test_a_lost_connection_is_noticed(bare_app: Flask, database: DatabaseUnderTe
         assert database.superuser_url is not None
         with psycopg.connect(database.superuser_url) as connection:
             connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"
+                " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
             )
         wait_for(lambda: not lock.is_held())
     lock.release()

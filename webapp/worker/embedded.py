@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType
 
 from webapp.database_errors import DATABASE_ERRORS
@@ -26,15 +26,26 @@ _log = logging.getLogger(__name__)
 CHECK_SECONDS = 1.0
 
 
+def _leave_to_gunicorn() -> None:
+    """Gunicorn replaces this process; the new one begins with the recovery."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 class EmbeddedHost:
     """One thread that becomes the host, looks after the work and drains it in the end.
 
     Pages are served from the first moment to the last: neither waits for the other.
     """
 
-    def __init__(self, app: Application, handlers: Mapping[str, Handler] = HANDLERS) -> None:
+    def __init__(
+        self,
+        app: Application,
+        handlers: Mapping[str, Handler] = HANDLERS,
+        end_process: Callable[[], None] = _leave_to_gunicorn,
+    ) -> None:
         settings = app.extensions["docmill"].settings
         self._app = app
+        self._leave = end_process
         self._poll_seconds: float = settings.poll_seconds
         self._check_seconds: float = min(settings.heartbeat_seconds, CHECK_SECONDS)
         self._departure = Departure()
@@ -93,9 +104,8 @@ class EmbeddedHost:
         return True
 
     def _end_process(self, why: str) -> None:
-        """Gunicorn replaces this process; the new one begins with the recovery."""
         _log.error("the embedded host ends its process: %s", why)
-        os.kill(os.getpid(), signal.SIGTERM)
+        self._leave()
 
 
 def _try(lock: HostLock) -> bool:
