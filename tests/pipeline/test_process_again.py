@@ -1,0 +1,198 @@
+"""Again: what a reprocess and a retry keep, and what they do where something kept is gone."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import delete
+
+from tests.pipeline.workplace import Crash, Fallible, Workplace, prose, unavailable
+from webapp.db import transaction
+from webapp.documents.model import Artifact
+from webapp.documents.states import FailureType, RunTrigger
+from webapp.jobs.queue import JobError
+from webapp.pipeline import lifecycle
+from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
+from webapp.providers.errors import ProviderError
+from webapp.search.model import CachedEmbedding
+
+DOING = [step.doing for step in STAGES[PROCESS_DOCUMENT]]
+
+
+def ids(workplace: Workplace, document_id: UUID) -> list[UUID]:
+    return [chunk.id for chunk in workplace.chunks(document_id)]
+
+
+def test_a_reprocess_asks_for_nothing_and_keeps_everything(workplace: Workplace) -> None:
+    document = workplace.processed(prose(30), "story.md")
+    before = [(chunk.id, chunk.created_at) for chunk in workplace.chunks(document.id)]
+    asked = len(workplace.embedder.asked)
+
+    workplace.reprocess(document.id)
+    workplace.process()
+
+    assert [(chunk.id, chunk.created_at) for chunk in workplace.chunks(document.id)] == before
+    assert workplace.extractor.calls == 1
+    assert len(workplace.embedder.asked) == asked
+    run = workplace.run(document.id)
+    assert workplace.document(document.id).published_run_id == run.id
+    assert {step for kind, step in workplace.steps(run.id) if kind == "STEP_REUSED"} == {"extracting", "embedding"}
+    assert [call.reused for call in workplace.calls("extract")] == [False, True]
+    assert [call.units for call in workplace.calls("embed") if call.reused] == [len(before)]
+    assert len([path for path in workplace.blobs() if str(document.id) in path]) == 2
+
+
+def test_the_same_text_in_another_document_is_embedded_once(workplace: Workplace) -> None:
+    workplace.processed(prose(10), "story.md")
+    asked = len(workplace.embedder.asked)
+
+    workplace.processed(prose(10) + b"\n", "copy.md")
+
+    assert len(workplace.embedder.asked) == asked
+    assert workplace.extractor.calls == 2
+
+
+def test_readers_see_the_old_result_until_the_new_one_is_complete(
+    workplace: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = workplace.processed(prose(20), "story.md")
+    before, (artifact,) = ids(workplace, document.id), workplace.all(Artifact)
+    workplace.with_embedder(Fallible(model="another"))
+    seen = []
+
+    class Reading(Fallible):
+        def embed(self, texts: Any) -> list[list[float]]:
+            seen.append((ids(workplace, document.id), workplace.providers.blobs.exists(artifact.path)))
+            return super().embed(texts)
+
+    workplace.with_embedder(Reading(model="another"))
+    workplace.reprocess(document.id)
+    workplace.process()
+
+    assert seen
+    assert all(state == (before, True) for state in seen)
+    assert {chunk.embedding_model for chunk in workplace.chunks(document.id)} == {"another"}
+
+
+def test_a_failed_reprocess_leaves_the_old_result(workplace: Workplace) -> None:
+    document = workplace.processed(prose(20), "story.md")
+    before, (artifact,) = ids(workplace, document.id), workplace.all(Artifact)
+    workplace.with_embedder(Fallible(model="another"))
+    workplace.embedder.failures = {1: unavailable(permanent=True)}
+    workplace.reprocess(document.id)
+    lease = workplace.claim()
+    with pytest.raises(ProviderError):
+        workplace.process(lease)
+    lifecycle.fail_run(workplace.queue, lease, FailureType.STEP_FAILED, JobError("unavailable", "away"))
+
+    after = workplace.document(document.id)
+    assert after.status == "FAILED"
+    assert after.published_run_id == document.published_run_id
+    assert ids(workplace, document.id) == before
+    assert workplace.providers.blobs.exists(artifact.path)
+
+
+def test_the_old_artifacts_are_cleared_away(workplace: Workplace) -> None:
+    document = workplace.processed(prose(20), "story.md")
+    (old,) = workplace.all(Artifact)
+    workplace.reprocess(document.id)
+    workplace.process()
+
+    (new,) = workplace.all(Artifact)
+    assert new.path != old.path
+    assert not workplace.providers.blobs.exists(old.path)
+    assert workplace.providers.blobs.exists(new.path)
+
+
+def test_a_blob_that_cannot_be_removed_disturbs_nobody(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(path: str) -> None:
+        raise unavailable()
+
+    monkeypatch.setattr(workplace.providers.blobs, "delete", failing)
+
+    assert workplace.processed(b"some words").status == "READY"
+
+
+def test_a_retry_run_goes_on_where_the_failed_one_stopped(workplace: Workplace) -> None:
+    document_id = workplace.upload(prose(20), "story.md").document.id
+    workplace.embedder.failures = {1: unavailable(permanent=True)}
+    lease = workplace.claim()
+    with pytest.raises(ProviderError):
+        workplace.process(lease)
+    lifecycle.fail_run(workplace.queue, lease, FailureType.STEP_FAILED, JobError("unavailable", "away"))
+
+    run_id = lifecycle.retry_job(workplace.queue, workplace.org_id, lease.job_id, 5)
+    assert isinstance(run_id, UUID)
+    workplace.process()
+
+    assert workplace.document(document_id).status == "READY"
+    assert workplace.run(document_id).trigger == RunTrigger.RETRY
+    assert [step for kind, step in workplace.steps(run_id) if kind == "STEP_REUSED"] == DOING[:3]
+    assert workplace.extractor.calls == 1
+    assert len([path for path in workplace.blobs() if str(document_id) in path]) == 2
+
+
+@pytest.mark.parametrize("lost", ["markdown", "chunks", "extraction"])
+def test_a_step_whose_blob_is_gone_is_done_again(workplace: Workplace, lost: str) -> None:
+    document_id = workplace.upload(prose(20), "story.md").document.id
+    workplace.embedder.failures = {1: Crash()}
+    lease = workplace.claim()
+    with pytest.raises(Crash):
+        workplace.process(lease)
+    workplace.providers.blobs.delete(workplace.checkpoint(lease)["artifacts"][lost])
+
+    workplace.process(workplace.take_back(lease))
+
+    assert workplace.document(document_id).status == "READY"
+
+
+def test_an_artifact_that_vanishes_is_no_end(workplace: Workplace) -> None:
+    document_id = workplace.upload(prose(20), "story.md").document.id
+    lease = workplace.claim()
+
+    class Sweeping(Fallible):
+        def embed(self, texts: Any) -> list[list[float]]:
+            workplace.providers.blobs.delete(workplace.checkpoint(lease)["artifacts"]["extraction"])
+            return super().embed(texts)
+
+    workplace.with_embedder(Sweeping())
+    with pytest.raises(ProviderError) as failure:
+        workplace.process(lease)
+    assert not failure.value.permanent
+
+    workplace.with_embedder(Fallible())
+    workplace.process(workplace.take_back(lease))
+    assert workplace.document(document_id).status == "READY"
+
+
+def test_an_unreadable_cache_is_replaced(workplace: Workplace) -> None:
+    document = workplace.processed(b"some words")
+    (cached,) = [path for path in workplace.blobs() if "/extractions/" in path]
+    workplace.providers.blobs.put_bytes(cached, b'{"half')
+    workplace.reprocess(document.id)
+    workplace.process()
+
+    assert workplace.extractor.calls == 2
+    assert workplace.document(document.id).status == "READY"
+
+
+def test_an_emptied_cache_of_vectors_is_filled_again(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    document_id = workplace.upload(prose(20), "story.md").document.id
+    lease = workplace.claim()
+    checkpoint = workplace.queue.checkpoint
+
+    def dies(lease: Any, state: Any) -> None:
+        if state["processing_stage"] == "publishing":
+            raise Crash
+        checkpoint(lease, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workplace.queue, "checkpoint", dies)
+        with pytest.raises(Crash):
+            workplace.process(lease)
+    with transaction(workplace.org_id) as opened:
+        opened.execute(delete(CachedEmbedding))
+
+    workplace.process(workplace.take_back(lease))
+
+    assert workplace.document(document_id).status == "READY"
