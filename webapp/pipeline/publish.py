@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import delete, insert, update
 
 from webapp.clock import new_id
-from webapp.db import session
+from webapp.db import reading, session
 from webapp.documents import runs
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.pipeline import lifecycle
@@ -38,7 +38,8 @@ class Result:
 
     extraction: Extraction
     chunks: Sequence[NewChunk]
-    embedding: Vector
+    embedding: Vector | None
+    """Where the document points as a whole; None where that stays as it is."""
     model: str
     title: str | None
     artifacts: Mapping[str, str]
@@ -65,17 +66,25 @@ def _gather(context: StageContext) -> Result:
     extraction, staged = load_extraction(context), load_chunks(context)
     # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
     embed_missing(context, staged)
-    vectors = load_vectors(context, {chunk.sha256 for chunk in staged})
     model = context.providers.embedder.model
-    chunks = [_new_chunk(chunk, vectors[chunk.sha256], model) for chunk in staged]
+    vectors = None if _stands(context, staged, model) else load_vectors(context, {chunk.sha256 for chunk in staged})
     return Result(
         extraction=extraction,
-        chunks=chunks,
-        embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]),
+        chunks=[_new_chunk(chunk, vectors[chunk.sha256] if vectors else None, model) for chunk in staged],
+        embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]) if vectors else None,
         model=model,
         title=_title(extraction),
         artifacts=_published(context),
     )
+
+
+def _stands(context: StageContext, staged: Sequence[StagedChunk], model: str) -> bool:
+    """Whether these very passages are published with these vectors: then none has to be loaded.
+
+    Nobody but a run of this document changes that, and no other one is at work.
+    """
+    with reading(context.org_id):
+        return index.models(context.org_id, context.document_id) == {chunk.id: model for chunk in staged}
 
 
 def _published(context: StageContext) -> dict[str, str]:
@@ -91,7 +100,7 @@ def mean_direction(vectors: Sequence[Vector]) -> Vector:
     return (mean / length).astype(np.float32) if length > 1e-9 else np.asarray(vectors[0], dtype=np.float32)
 
 
-def _new_chunk(chunk: StagedChunk, vector: Vector, model: str) -> NewChunk:
+def _new_chunk(chunk: StagedChunk, vector: Vector | None, model: str) -> NewChunk:
     return NewChunk(
         id=chunk.id,
         ordinal=chunk.ordinal,
@@ -131,19 +140,17 @@ def _store(context: StageContext, result: Result) -> Stored:
 
 def _describe(context: StageContext, result: Result) -> None:
     extraction = result.extraction
-    session().execute(
-        update(Document)
-        .where(Document.org_id == context.org_id, Document.id == context.document_id)
-        .values(
-            title=result.title,
-            page_count=extraction.page_count,
-            language=extraction.language,
-            warnings=list(extraction.warnings) or None,
-            embedding=result.embedding,
-            embedding_model=result.model,
-            published_run_id=context.run_id,
-        )
-    )
+    known: dict[str, Any] = {
+        "title": result.title,
+        "page_count": extraction.page_count,
+        "language": extraction.language,
+        "warnings": list(extraction.warnings) or None,
+        "published_run_id": context.run_id,
+    }
+    if result.embedding is not None:
+        known |= {"embedding": result.embedding, "embedding_model": result.model}
+    described = update(Document).where(Document.org_id == context.org_id, Document.id == context.document_id)
+    session().execute(described.values(**known))
 
 
 def _replace_fields(org_id: UUID, document_id: UUID, fields: Sequence[Field]) -> None:

@@ -44,6 +44,12 @@ class Replaced:
     removed: int
 
 
+def models(org_id: UUID, document_id: UUID) -> dict[UUID, str | None]:
+    """The passages that a document has, and whose vectors they have."""
+    rows = select(Chunk.id, Chunk.embedding_model).where(Chunk.org_id == org_id, Chunk.document_id == document_id)
+    return {row.id: row.embedding_model for row in session().execute(rows)}
+
+
 def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk]) -> Replaced:
     """Let the document have these passages and no others."""
     standing = {row.id: row for row in session().execute(_standing(org_id, document_id))}
