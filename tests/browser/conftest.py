@@ -1,5 +1,6 @@
 """What the tests in a real browser share: one Chromium, a Docmill that works, and one that rests."""
 
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,9 +51,12 @@ def working(htmx_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="session")
 def resting(htmx_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
-    """A Docmill whose worker sleeps: whatever is uploaded stays in line."""
-    with server.docmill(tmp_path_factory.mktemp("resting"), htmx_url, POLL_SECONDS="3600") as visit:
-        yield visit
+    """A Docmill that only serves pages, since the host's lock is ours: whatever is uploaded stays in line."""
+    folder = tmp_path_factory.mktemp("resting")
+    with (folder / "docmill.sqlite3.host").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with server.docmill(folder, htmx_url) as visit:
+            yield visit
 
 
 @pytest.fixture(scope="session")

@@ -94,6 +94,8 @@ def test_the_text_follows_what_is_played(page: Page) -> None:
 
 
 def test_the_keyboard_is_enough(page: Page) -> None:
+    # Before the script is there, the link is a plain one and leads away to the recording itself.
+    page.wait_for_load_state("networkidle")
     page.locator(".turn .moment-link").nth(3).focus()
     page.keyboard.press("Enter")
     until(page, f"{TIME} > 1")
