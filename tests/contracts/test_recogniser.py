@@ -134,7 +134,7 @@ def test_the_local_one_says_when_it_knows_no_word(read: Read) -> None:
     if spoken is not None:
         audio, sound = read(spoken)
         heard = hear(local, audio, Clip(0, sound.duration_seconds))
-        assert (heard.segments, heard.language) == ((), "und")
+        assert heard.segments == ()
     audio, sound = read(sounds.wav(sounds.babble(10)))
     assert hear(local, audio, Clip(0, sound.duration_seconds)).segments == ()
     local.close()
