@@ -4,17 +4,15 @@ This is the only module that reads the environment. A bad value is refused at st
 sentence that names the variable and says what would be right.
 """
 
-import contextlib
 import os
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from webapp.settings_reader import Reader, SettingsError
+from webapp.settings_reader import Reader, SettingsError, kept_secret
 
 __all__ = ["Execution", "Settings", "SettingsError"]
 
@@ -96,6 +94,11 @@ class Settings:
     embed_threads: int
     connection_neighbours: int
     connection_threshold: float
+    price_extract_page: float
+    price_embed_passage: float
+    price_transcribe_second: float
+    price_analyze_segment: float
+    price_currency: str
     htmx_url: str | None
     htmx_integrity: str | None
     session_days: int
@@ -210,6 +213,11 @@ def _cloud(env: Reader) -> dict[str, Any]:
         "openai_embedding_dimensions": _dimensions(env),
         "openai_embedding_batch": env.whole("OPENAI_EMBEDDING_BATCH", 16, most=2048),
         "embed_concurrency": env.whole("EMBED_CONCURRENCY", 4, most=64),
+        "price_extract_page": env.price("PRICE_EXTRACT_PAGE", 0.01),
+        "price_embed_passage": env.price("PRICE_EMBED_PASSAGE", 0.000004),
+        "price_transcribe_second": env.price("PRICE_TRANSCRIBE_SECOND", 0.0001),
+        "price_analyze_segment": env.price("PRICE_ANALYZE_SEGMENT", 0.0001),
+        "price_currency": env.text("PRICE_CURRENCY", "USD"),
         "provider_timeout_seconds": env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
     }
 
@@ -367,25 +375,4 @@ def _secret_key(env: Reader, data_dir: Path) -> str:
         raise SettingsError(
             f"SECRET_KEY is too short to protect anything: use {_SECRET_LENGTH_LEAST} characters or more."
         )
-    return given or _kept_secret(data_dir / "secret_key")
-
-
-def _kept_secret(path: Path) -> str:
-    """The secret in this file; two processes that start at once agree on one."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            _keep_secret(path)
-        return path.read_text(encoding="ascii").strip()
-    except OSError as error:
-        raise SettingsError(f"DATA_DIR={path.parent} cannot be used: {error.strerror}.") from error
-
-
-def _keep_secret(path: Path) -> None:
-    """Written whole under another name first, then linked: whoever comes second finds it complete."""
-    own = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(secrets.token_urlsafe(32) + "\n")
-    with contextlib.suppress(FileExistsError):
-        os.link(own, path)
-    own.unlink()
+    return given or kept_secret(data_dir / "secret_key")

@@ -1,7 +1,11 @@
 """Typed look-ups in an environment, with one way to complain. Which variables there are, `config` knows."""
 
+import contextlib
+import os
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -63,6 +67,10 @@ class Reader:
         """A number from 0 to 1."""
         return self._number(name, default, 0.0, float, "a number", 1.0)
 
+    def price(self, name: str, default: float) -> float:
+        """What a unit costs; 0 where it is free."""
+        return self._number(name, default, 0.0, float, "a price", None)
+
     def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
         value = self.text(name, default)
         if value not in choices:
@@ -81,3 +89,24 @@ class Reader:
             limit = f"at least {least}" if most is None else f"from {least} to {most}"
             raise SettingsError(f"{name}={raw} is out of range: it must be {limit}.")
         return value
+
+
+def kept_secret(path: Path) -> str:
+    """The secret in this file; two processes that start at once agree on one."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            _keep_secret(path)
+        return path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        raise SettingsError(f"DATA_DIR={path.parent} cannot be used: {error.strerror}.") from error
+
+
+def _keep_secret(path: Path) -> None:
+    """Written whole under another name first, then linked: whoever comes second finds it complete."""
+    own = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(32) + "\n")
+    with contextlib.suppress(FileExistsError):
+        os.link(own, path)
+    own.unlink()

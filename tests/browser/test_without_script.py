@@ -17,6 +17,7 @@ _FAULTS = """
   const faults = [];
   const shown = (element) => element.checkVisibility({visibilityProperty: true});
   const label = (element) => element.getAttribute("aria-label") || element.textContent.trim() ||
+    element.querySelector("img[alt]")?.alt ||
     document.getElementById(element.getAttribute("aria-labelledby"))?.textContent;
   for (const element of document.querySelectorAll("a[href], button, summary")) {
     if (shown(element) && !label(element)) faults.push(`no name: ${element.outerHTML.slice(0, 80)}`);

@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import and_, case, exists, func, select, tuple_, type_coerce
+from sqlalchemy import and_, exists, func, select, tuple_, type_coerce
 from sqlalchemy.orm import aliased
 
 from webapp.clock import after, now
 from webapp.db import UtcDateTime, session
-from webapp.documents.model import Document, ProcessingRun, ProviderCall
+from webapp.documents.model import Document, ProcessingRun
 from webapp.jobs.model import Job, Worker
 from webapp.jobs.states import JobStatus
 
-_CALLS_SHOWN = 50
 _WORKERS_SHOWN = 100
 _FORGOTTEN_AFTER_SECONDS = 86_400
 
@@ -29,17 +28,6 @@ class WorkerFigure:
     started_at: datetime
     last_seen: datetime
     alive: bool
-
-
-@dataclass(frozen=True)
-class CallFigure:
-    """What was asked of a provider, and how often an earlier answer served instead."""
-
-    provider: str
-    operation: str
-    count: int
-    reused: int
-    seconds: float
 
 
 def oldest_due_seconds(org_id: UUID) -> float | None:
@@ -66,20 +54,6 @@ def workers(silent_seconds: float) -> list[WorkerFigure]:
     return [
         WorkerFigure(w.id, w.host, w.pid, w.threads, w.started_at, w.last_seen, bool(is_alive)) for w, is_alive in rows
     ]
-
-
-def calls(org_id: UUID) -> list[CallFigure]:
-    """An org's calls of providers, by provider and operation."""
-    made = func.sum(case((ProviderCall.reused, 0), else_=1))
-    reused = func.sum(case((ProviderCall.reused, 1), else_=0))
-    rows = session().execute(
-        select(ProviderCall.provider, ProviderCall.operation, made, reused, func.sum(ProviderCall.seconds))
-        .where(ProviderCall.org_id == org_id)
-        .group_by(ProviderCall.provider, ProviderCall.operation)
-        .order_by(ProviderCall.provider, ProviderCall.operation)
-        .limit(_CALLS_SHOWN)
-    )
-    return [CallFigure(*row) for row in rows]
 
 
 def filenames(org_id: UUID, document_ids: set[UUID]) -> dict[UUID, str]:

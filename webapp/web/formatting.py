@@ -1,6 +1,7 @@
 """How numbers, sizes and times look in pages: template filters, with units but without sentences."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from flask import Flask
 
@@ -25,6 +26,13 @@ def filesize(size_bytes: int) -> str:
 def count(number: int) -> str:
     """A whole number with thin groups of thousands."""
     return f"{number:,}".replace(",", "\u202f")
+
+
+def price(amount: float, currency: str) -> str:
+    """An amount of money; of small ones the digits that tell something."""
+    if amount == 0:
+        return f"0 {currency}"
+    return f"{amount:,.2f} {currency}" if amount >= 1 else f"{Decimal(f'{amount:.2g}'):f} {currency}"
 
 
 def ago(moment: datetime) -> str:
@@ -59,5 +67,5 @@ def duration(seconds: float) -> str:
 
 def register(app: Flask) -> None:
     """Make the filters known to the templates."""
-    for filter_ in (filesize, count, ago, instant, duration, clock_time):
+    for filter_ in (filesize, count, price, ago, instant, duration, clock_time):
         app.add_template_filter(filter_)

@@ -1,0 +1,86 @@
+"""What was spent and what the caches saved: by day, with prices that are settings."""
+
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+from sqlalchemy import update
+
+from tests.hashed_words import HashedWords
+from tests.web.people import People
+from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, work_off
+from webapp.clock import after
+from webapp.db import reading, transaction
+from webapp.documents.model import ProviderCall
+from webapp.web.formatting import price
+from webapp.web.spending import Prices, spending
+
+
+class Paid(HashedWords):
+    name = "somebody"
+
+
+@pytest.fixture
+def people(app: Flask) -> People:
+    found = services_of(app)
+    app.extensions["docmill"] = replace(found, providers=replace(found.providers, embedder=Paid()))
+    return People(app)
+
+
+PRICES = Prices({"embed": 0.5, "extract": 7.0}, "EUR")
+
+
+def test_what_was_asked_for_costs_and_what_was_known_saves(app: Flask, people: People) -> None:
+    program = people.program("ops")
+    [document_id] = shelve(program, notes(1))
+    work_off(app)
+    program.post(f"/documents/{document_id}/reprocess")
+    work_off(app)
+
+    with app.app_context(), reading(program.org_id):
+        found = spending(program.org_id, PRICES)
+    by_operation = {(row.provider, row.operation): row for row in found.rows}
+    embed, extract = by_operation["somebody", "embed"], by_operation["local", "extract"]
+    assert (embed.calls, embed.units, embed.units_saved) == (1, 1, 1)
+    assert (embed.price, embed.price_saved) == (0.5, 0.5)
+    assert (extract.price, extract.price_saved, extract.units_saved) == (0.0, 0.0, 1)
+    assert (found.price, found.price_saved) == (0.5, 0.5)
+    shown = read_json(program.get("/ops"))["spending"]
+    assert shown["currency"] == "USD"
+    assert {row["operation"] for row in shown["rows"]} == {"embed", "extract"}
+    assert "Saved by the caches" in people.browser("ops", email="o@example.org").get("/ops").text
+
+
+def test_days_are_told_apart_and_old_ones_left_out(app: Flask, people: People) -> None:
+    program = people.program("ops")
+    shelve(program, notes(1))
+    work_off(app)
+    with app.app_context(), transaction(program.org_id) as opened:
+        opened.execute(
+            update(ProviderCall).where(ProviderCall.operation == "extract").values(created_at=after(-86_400))
+        )
+        opened.execute(
+            update(ProviderCall).where(ProviderCall.operation == "embed").values(created_at=after(-40 * 86_400))
+        )
+    shelve(program, ("other.md", NOTES + b"\nSomething else.\n"))
+    work_off(app)
+
+    with app.app_context(), reading(program.org_id):
+        rows = spending(program.org_id, PRICES).rows
+    assert [row.operation for row in rows] == ["extract", "embed", "extract"]
+    assert rows[0].day == rows[1].day > rows[2].day
+
+
+def test_other_orgs_see_nothing_of_it(app: Flask, people: People) -> None:
+    shelve(people.program(), notes(1))
+    work_off(app)
+    assert read_json(people.program("ops", org="Theirs").get("/ops"))["spending"]["rows"] == []
+
+
+def test_prices_are_readable() -> None:
+    assert [price(amount, "USD") for amount in (0, 0.000012, 0.5, 1234.5)] == [
+        "0 USD",
+        "0.000012 USD",
+        "0.5 USD",
+        "1,234.50 USD",
+    ]
