@@ -46,6 +46,9 @@ def test_embedded_runs_on_postgresql_too(tmp_path: Path) -> None:
         ("DATABASE_URL", "mysql://host/docmill", "postgresql://"),
         ("SECRET_KEY", "short", "16 characters"),
         ("EMBEDDINGS", "magic", "Use one of"),
+        ("STAGE_LIMITS", "proces_document=4", "there is no stage 'proces_document'. Stages: process_document, "),
+        ("STAGE_LIMITS", "process_document=0", "process_document=0 is no limit"),
+        ("STAGE_LIMITS", "process_document=many", "process_document=many is no limit"),
     ],
 )
 def test_a_bad_value_is_named_with_what_would_be_right(tmp_path: Path, name: str, value: str, hint: str) -> None:

@@ -182,14 +182,24 @@ def _stage_limits(env: Reader) -> tuple[tuple[str, int], ...]:
     """`process_document=4,analyze=2`: so many jobs of a stage at once, in the whole installation."""
     found = env.pairs("STAGE_LIMITS", "process_document=4")
     for stage, number in found:
-        if not (_STAGE.fullmatch(stage) and number.isascii() and number.isdigit() and int(number) > 0):
+        if stage not in STAGE_NAMES:
+            raise SettingsError(f"STAGE_LIMITS: there is no stage {stage!r}. Stages: {', '.join(STAGE_NAMES)}.")
+        if not (number.isascii() and number.isdigit() and int(number) > 0):
             raise SettingsError(
                 f"STAGE_LIMITS: {stage}={number} is no limit. Example: STAGE_LIMITS=process_document=4."
             )
     return tuple((stage, int(number)) for stage, number in found)
 
 
-_STAGE = re.compile(r"[a-z][a-z_]{0,40}")
+# Settings are read before anything else is, so the names stand here as well as in the pipeline; a guard compares them.
+STAGE_NAMES = (
+    "process_document",
+    "extract_audio",
+    "transcribe_start",
+    "transcribe_poll",
+    "analyze",
+    "detect_connections",
+)
 
 
 def _cloud(env: Reader) -> dict[str, Any]:

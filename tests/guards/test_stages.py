@@ -3,6 +3,7 @@
 import pytest
 
 from tests.guards.sources import ROOT
+from webapp.config import STAGE_NAMES
 from webapp.documents.states import EventKind
 from webapp.pipeline.stages import STAGES, progress_at, way_of
 from webapp.worker.handlers import HANDLERS
@@ -12,6 +13,10 @@ WORDS = (ROOT / "templates" / "_words.html").read_text(encoding="utf-8")
 
 def test_every_stage_has_a_handler_and_no_handler_is_left_over() -> None:
     assert set(HANDLERS) == set(STAGES)
+
+
+def test_the_settings_know_the_names_of_all_stages() -> None:
+    assert tuple(STAGES) == STAGE_NAMES
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -12,6 +12,7 @@ from typing import Protocol
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
 from webapp.database_errors import DATABASE_ERRORS
+from webapp.db import postgresql_connect_args
 
 _KEY = 0x646F636D_686F7374  # "docmhost": any number that nobody else uses as an advisory lock
 
@@ -67,7 +68,12 @@ class AdvisoryLock:
 
     def __init__(self, engine: Engine) -> None:
         # Not from the pool, whose connections are checked, reset and replaced.
-        self._engine = create_engine(engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        self._engine = create_engine(
+            engine.url,
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+            connect_args=postgresql_connect_args("docmill host"),
+        )
         self._connection: Connection | None = None
 
     def acquire(self) -> bool:
