@@ -148,7 +148,11 @@ def test_a_step_whose_blob_is_gone_is_done_again(workplace: Workplace, lost: str
 
 def test_an_artifact_that_vanishes_is_no_end(workplace: Workplace) -> None:
     document_id = workplace.upload(prose(20), "story.md").document.id
+    workplace.embedder.failures = {1: Crash()}
     lease = workplace.claim()
+    with pytest.raises(Crash):
+        workplace.process(lease)
+    lease = workplace.take_back(lease)
 
     class Sweeping(Fallible):
         def embed(self, texts: Any) -> list[list[float]]:

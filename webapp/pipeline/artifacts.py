@@ -2,13 +2,16 @@
 
 import hashlib
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import TypeVar, cast
 from uuid import UUID
 
 from webapp.pipeline.steps import StageContext
 from webapp.providers.errors import BlobMissing, ProviderError
 
 _log = logging.getLogger(__name__)
+
+Parsed = TypeVar("Parsed")
 
 
 def digest(data: bytes) -> str:
@@ -32,6 +35,14 @@ def read_artifact(context: StageContext, name: str) -> bytes:
         return context.providers.blobs.read_bytes(path)
     except BlobMissing as error:
         raise ProviderError(f"the artifact {name} is gone", code=error.code) from error
+
+
+def parsed(context: StageContext, name: str, parse: Callable[[bytes], Parsed]) -> Parsed:
+    """What an artifact says: read and parsed once in an attempt, however many of its steps ask."""
+    path = context.artifact(name)
+    if path not in context.parsed:
+        context.parsed[path] = parse(read_artifact(context, name))
+    return cast(Parsed, context.parsed[path])
 
 
 def clear_away(context: StageContext, kept: Collection[str]) -> None:

@@ -7,12 +7,12 @@ a reprocess keeps the ids of what did not change.
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from uuid import UUID, uuid5
 
 from semantic_text_splitter import MarkdownSplitter
 
-from webapp.pipeline.artifacts import artifact_path, digest, read_artifact
+from webapp.pipeline.artifacts import artifact_path, digest, parsed, read_artifact
 from webapp.pipeline.extract import load_extraction
 from webapp.pipeline.markdown import find_headings, unmark
 from webapp.pipeline.stages import CHUNK
@@ -50,8 +50,7 @@ def chunk(context: StageContext) -> None:
 
 def load_chunks(context: StageContext) -> list[StagedChunk]:
     """Read the passages that the step staged."""
-    rows = json.loads(read_artifact(context, "chunks"))
-    return [StagedChunk(**(row | {"id": UUID(row["id"])})) for row in rows]
+    return parsed(context, "chunks", _from_json)
 
 
 def make_chunks(document_id: UUID, extraction: Extraction, cues: Cues = NO_CUES) -> list[StagedChunk]:
@@ -101,8 +100,13 @@ def _stored(path: str, count: int) -> Stored:
 
 
 def _to_json(chunks: Sequence[StagedChunk]) -> bytes:
-    rows = [asdict(each) | {"id": str(each.id)} for each in chunks]
+    # Not `asdict`, which copies each value deeply.
+    rows = [{name: getattr(each, name) for name in StagedChunk.__slots__} | {"id": str(each.id)} for each in chunks]
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _from_json(data: bytes) -> list[StagedChunk]:
+    return [StagedChunk(**(row | {"id": UUID(row["id"])})) for row in json.loads(data)]
 
 
 def _cut(text: str) -> Iterator[tuple[int, str]]:

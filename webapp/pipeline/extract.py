@@ -12,7 +12,7 @@ from webapp import db
 from webapp.clock import monotonic
 from webapp.documents.model import Document
 from webapp.jobs.queue import LeaseLost
-from webapp.pipeline.artifacts import artifact_path, digest, read_artifact
+from webapp.pipeline.artifacts import artifact_path, digest, parsed
 from webapp.pipeline.extract_slowly import OPERATION, SlowReading
 from webapp.pipeline.ledger import record_call
 from webapp.pipeline.page_words import PageWords
@@ -72,7 +72,7 @@ def save_markdown(context: StageContext) -> None:
 
 def load_extraction(context: StageContext) -> Extraction:
     """Read what the step saved."""
-    return Extraction.from_json(read_artifact(context, "extraction"))
+    return parsed(context, "extraction", Extraction.from_json)
 
 
 def cache_folder(org_id: UUID, sha256: str) -> str:

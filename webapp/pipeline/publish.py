@@ -64,10 +64,12 @@ def _end(context: StageContext) -> None:
 
 def _gather(context: StageContext) -> Result:
     extraction, staged = load_extraction(context), load_chunks(context)
-    # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
-    embed_missing(context, staged)
     model = context.providers.embedder.model
-    vectors = None if _stands(context, staged, model) else load_vectors(context, {chunk.sha256 for chunk in staged})
+    vectors = None
+    if not _stands(context, staged, model):
+        # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
+        embed_missing(context, staged)
+        vectors = load_vectors(context, {chunk.sha256 for chunk in staged})
     return Result(
         extraction=extraction,
         chunks=[_new_chunk(chunk, vectors[chunk.sha256] if vectors else None, model) for chunk in staged],

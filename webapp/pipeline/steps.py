@@ -80,6 +80,8 @@ class StageContext:
     linking: Rules = field(default_factory=Rules)
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
+    parsed: dict[str, Any] = field(init=False, default_factory=dict)
+    """What artifacts say, by their paths: their content never changes."""
     _progress_at: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:

@@ -24,7 +24,9 @@ PASSAGES_PER_VALUE_MAX = 40
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,24}")
 _ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
-_CODE = re.compile(r"(?<![\w@./-])[A-Za-z0-9]{1,30}(?:[-/._][A-Za-z0-9]{1,30}){0,6}(?![\w@])")
+# The look ahead passes by words, which are nearly all of a text, before anything is made of them.
+_CODE = re.compile(r"(?<![\w@./-])(?=[A-Za-z/._-]*+\d)[A-Za-z0-9]{1,30}(?:[-/._][A-Za-z0-9]{1,30}){0,6}(?![\w@])")
+_DIGIT = re.compile(r"\d")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _AMOUNT = re.compile(r"\d{1,3}(?:[.,]\d{3})*[.,]?\d*")
 _YEARS = re.compile(r"(?:1\d|20)\d\d[-/](?:(?:1\d|20)\d\d|\d\d)")
@@ -59,8 +61,11 @@ class Shared:
 def values_of(text: str) -> list[str]:
     """The values that a text holds, each once, in one spelling."""
     found: dict[str, None] = {}
-    for match in _EMAIL.finditer(text):
+    # Most texts have none, and the search for one would take the most time of all.
+    for match in _EMAIL.finditer(text) if "@" in text else ():
         found[match[0].casefold()] = None
+    if len(_DIGIT.findall(text)) < _CODE_DIGITS_MIN:
+        return list(found)[:VALUES_PER_PASSAGE_MAX]
     for match in _ACCOUNT.finditer(text):
         found[match[0].replace(" ", "").casefold()] = None
     for match in _CODE.finditer(text):
@@ -132,11 +137,9 @@ def _elsewhere(org_id: UUID, document_id: UUID, values: Iterable[str]) -> dict[s
 
 def _placed(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> Iterator[tuple[UUID, str]]:
     """Fields whose name says that their value stands for itself, with the first passage that shows it."""
-    folded = [(chunk, " ".join(chunk.text.casefold().split())) for chunk in chunks]
-    for field in named:
-        value = " ".join(field.value.casefold().split())
-        if not _NAMES_ONE.search(field.name) or not _is_telling(value):
-            continue
+    telling = [(field, value) for field in named if (value := _telling(field))]
+    folded = [(chunk, _folded(chunk.text)) for chunk in chunks] if telling else []
+    for field, value in telling:
         place = next((chunk for chunk, text in folded if _is_on(chunk, field.page) and value in text), None)
         if place is not None:
             yield place.id, value
@@ -144,6 +147,15 @@ def _placed(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> Iterator
 
 def _is_on(chunk: NewChunk, page: int | None) -> bool:
     return page is None or chunk.page_from is None or chunk.page_from <= page <= (chunk.page_to or chunk.page_from)
+
+
+def _telling(field: NamedValue) -> str | None:
+    value = _folded(field.value)
+    return value if _NAMES_ONE.search(field.name) and _is_telling(value) else None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _is_telling(value: str) -> bool:

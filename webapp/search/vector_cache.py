@@ -6,7 +6,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, bindparam, select
 from sqlalchemy.dialects import postgresql
 
 from webapp.db import session
@@ -20,7 +20,7 @@ def known(org_id: UUID, model: str, hashes: Collection[str]) -> set[str]:
     """Which of these texts are in the cache."""
     found: set[str] = set()
     for part in _parts(hashes):
-        rows = select(CachedEmbedding.text_sha256).where(*_key(org_id, model), CachedEmbedding.text_sha256.in_(part))
+        rows = select(CachedEmbedding.text_sha256).where(*_key(org_id, model), _is_one_of(part))
         found.update(session().scalars(rows))
     return found
 
@@ -30,7 +30,7 @@ def load(org_id: UUID, model: str, hashes: Collection[str]) -> dict[str, Vector]
     found: dict[str, Vector] = {}
     for part in _parts(hashes):
         rows = select(CachedEmbedding.text_sha256, CachedEmbedding.embedding)
-        rows = rows.where(*_key(org_id, model), CachedEmbedding.text_sha256.in_(part))
+        rows = rows.where(*_key(org_id, model), _is_one_of(part))
         found.update((sha256, vector) for sha256, vector in session().execute(rows))
     return found
 
@@ -48,6 +48,11 @@ def save(org_id: UUID, model: str, vectors: Mapping[str, Vector]) -> None:
 
 def _key(org_id: UUID, model: str) -> tuple[ColumnElement[bool], ...]:
     return (CachedEmbedding.org_id == org_id, CachedEmbedding.model == model)
+
+
+def _is_one_of(hashes: Collection[str]) -> ColumnElement[bool]:
+    """Written into the statement: hundreds of parameters take a driver longer than the database takes to answer."""
+    return CachedEmbedding.text_sha256.in_(bindparam("hashes", hashes, expanding=True, literal_execute=True))
 
 
 def _parts(hashes: Collection[str]) -> Iterator[list[str]]:
