@@ -1,9 +1,13 @@
 """Calls side by side: as many as allowed, saved as they come, and none that was answered is lost."""
 
+import threading
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
+from flask import current_app
 
 from tests.emulators.clients import openai_embedder
 from tests.emulators.openai import OpenAI
@@ -45,6 +49,26 @@ def test_a_document_is_embedded_side_by_side(office: Workplace, openai: OpenAI) 
     assert Counter(call.units for call in office.calls("embed")).keys() <= {1, 2}
 
 
+def test_a_call_keeps_its_place_until_its_answer_is_saved(office: Workplace, openai: OpenAI) -> None:
+    upload(office)
+    lease = office.claim()
+    openai.delay_seconds = 0.01
+    real, app = office.embedder.embed, cast(Any, current_app)._get_current_object()
+    one_at_a_time, made, unsaved = threading.Lock(), 0, []
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        nonlocal made
+        with one_at_a_time, app.app_context():
+            saved = len(office.calls("embed"))
+            made += 1
+            unsaved.append(made - saved)
+        return real(texts)
+
+    office.embedder.embed = embed  # type: ignore[method-assign]
+    office.process(lease)
+    assert 1 < max(unsaved) <= CONCURRENCY
+
+
 def test_a_failure_loses_no_answer(office: Workplace, openai: OpenAI) -> None:
     upload(office)
     openai.misbehave("status", "embeddings", code=500, times=2)
@@ -66,14 +90,29 @@ def test_patience_is_left_to_the_queue(office: Workplace, openai: OpenAI) -> Non
     assert cached(office) == openai.units()
 
 
-@pytest.mark.parametrize("fault", ["malformed", "wrong_count", "cut"])
-def test_a_wrong_answer_is_asked_for_again(office: Workplace, openai: OpenAI, fault: str) -> None:
+@pytest.mark.parametrize("fault", ["malformed", "wrong_count", "cut", "lost", "hang"])
+def test_a_wrong_answer_is_asked_for_again_and_is_on_the_bill(office: Workplace, openai: OpenAI, fault: str) -> None:
+    impatient = openai_embedder(openai, batch_size=2, concurrency=CONCURRENCY, timeout_seconds=0.5)
+    office.with_embedder(impatient)  # type: ignore[arg-type]
     document_id = upload(office)
     openai.misbehave(fault, "embeddings")
     office.process()
     assert office.document(document_id).status == "READY"
-    # That one answer was paid for and could not be used.
+    # That one answer was paid for, or may have been, and could not be used.
     assert sum(openai.paid_twice().values()) == 2 * len(openai.paid_twice()) <= 2 * 2
+    assert [call.units for call in office.calls("embed") if call.outcome == "unknown"] == [2]
+    assert sum(call.units for call in office.calls("embed") if call.outcome == "ok" and not call.reused) == cached(
+        office
+    )
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+def test_a_call_that_was_refused_is_not_on_the_bill(office: Workplace, openai: OpenAI, code: int) -> None:
+    upload(office)
+    openai.misbehave("status", "embeddings", code=code)
+    office.process()
+    assert {(call.outcome, call.reused) for call in office.calls("embed")} <= {("ok", False), ("ok", True)}
+    assert sum(call.units for call in office.calls("embed") if not call.reused) == openai.units() == cached(office)
 
 
 def test_a_drain_saves_what_is_on_its_way(office: Workplace, openai: OpenAI) -> None:

@@ -20,7 +20,6 @@ from webapp.search import vector_cache
 
 Vector = NDArray[np.float32]
 UNIT_TOLERANCE = 0.01
-WAITING_MAX = 1
 
 
 @dataclass(frozen=True)
@@ -61,18 +60,26 @@ def load_vectors(context: StageContext, hashes: Collection[str]) -> dict[str, Ve
 
 @dataclass(frozen=True)
 class _Brought:
-    """What one call brought."""
+    """What one call brought: vectors, or why there are none."""
 
     hashes: tuple[str, ...]
-    vectors: Vector
     seconds: float
+    vectors: Vector | None = None
+    failure: ProviderError | None = None
+
+    @property
+    def outcome(self) -> str | None:
+        """What stands on the bill: nothing where the call was refused."""
+        if self.failure is None:
+            return "ok"
+        return "unknown" if self.failure.is_outcome_unknown else None
 
 
 class _Calls:
     """Makes calls side by side, as many as the embedder likes, and saves what each brings as it comes.
 
-    Only this thread talks to the database. While it saves an answer its place is taken by a call
-    that waited for it, one at most: so a crash loses hardly more calls than were in flight.
+    Only this thread talks to the database. A call keeps its place until its answer is saved, so a
+    crash loses no more calls than may be made at once.
     """
 
     def __init__(self, context: StageContext, done: int, total: int) -> None:
@@ -89,11 +96,10 @@ class _Calls:
         embedder = self._context.providers.embedder
         if self._limit == 1:
             # Side by side with nobody: no thread is needed for that.
-            self._save([_call(embedder, texts)])
+            _raise(self._save([_call(embedder, texts)]))
             return
-        while len(self._on_their_way) >= self._limit + WAITING_MAX:
-            if failure := self._save_next():
-                raise failure
+        while len(self._on_their_way) >= self._limit:
+            _raise(self._save_next())
         self._on_their_way.add(self._pool.submit(_call, embedder, texts))
 
     def __enter__(self) -> Self:
@@ -109,44 +115,60 @@ class _Calls:
                 failures.append(self._save_next())
         finally:
             self._pool.shutdown()
-        if kind is None and (failure := next(filter(None, failures), None)):
-            raise failure
+        if kind is None:
+            _raise(next(filter(None, failures), None))
 
     def _save_next(self) -> BaseException | None:
         """Wait for a call and save what came meanwhile; a failure comes back where one brought nothing."""
         done, self._on_their_way = wait(self._on_their_way, return_when=FIRST_COMPLETED)
-        failures = [failure for call in done if (failure := call.exception())]
-        self._save([call.result() for call in done if not call.exception()])
-        return failures[0] if failures else None
+        mistakes = [mistake for call in done if (mistake := call.exception())]
+        failure = self._save([call.result() for call in done if not call.exception()])
+        return mistakes[0] if mistakes else failure
 
-    def _save(self, brought: Sequence[_Brought]) -> None:
-        """One transaction for all that came: the disk takes its time for each."""
-        if not brought:
-            return
-        context, embedder = self._context, self._context.providers.embedder
-        with context.transaction():
-            for each in brought:
-                vectors = dict(zip(each.hashes, each.vectors, strict=True))
-                vector_cache.save(context.org_id, embedder.model, vectors)
-                record_call(context, embedder.name, "embed", units=len(each.hashes), seconds=each.seconds)
-        self._done += sum(len(each.hashes) for each in brought)
+    def _save(self, brought: Sequence[_Brought]) -> ProviderError | None:
+        """One transaction for all that came, as the disk takes its time for each; the first failure comes back."""
+        context = self._context
+        if any(each.outcome for each in brought):
+            with context.transaction():
+                for each in brought:
+                    self._keep(each)
+        self._done += sum(len(each.hashes) for each in brought if each.vectors is not None)
         context.progress(self._done / self._total)
+        return next((each.failure for each in brought if each.failure), None)
+
+    def _keep(self, brought: _Brought) -> None:
+        context, embedder = self._context, self._context.providers.embedder
+        if brought.vectors is not None:
+            vectors = dict(zip(brought.hashes, brought.vectors, strict=True))
+            vector_cache.save(context.org_id, embedder.model, vectors)
+        if brought.outcome is not None:
+            units, seconds = len(brought.hashes), brought.seconds
+            record_call(context, embedder.name, "embed", units=units, seconds=seconds, outcome=brought.outcome)
 
 
 def _call(embedder: Embedder, texts: Mapping[str, str]) -> _Brought:
     started = monotonic()
-    vectors = checked_vectors(embedder, list(texts.values()))
-    return _Brought(tuple(texts), vectors, monotonic() - started)
+    try:
+        vectors = checked_vectors(embedder, list(texts.values()))
+    except ProviderError as error:
+        return _Brought(tuple(texts), monotonic() - started, failure=error)
+    return _Brought(tuple(texts), monotonic() - started, vectors)
+
+
+def _raise(failure: BaseException | None) -> None:
+    if failure is not None:
+        raise failure
 
 
 def checked_vectors(embedder: Embedder, texts: Sequence[str]) -> Vector:
     """The vectors of a batch as rows; ProviderError where the answer can't be right."""
     vectors = np.asarray(embedder.embed(texts), dtype=np.float32)
     if vectors.shape != (len(texts), embedder.dimensions):
-        raise ProviderError(f"{embedder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts")
+        message = f"{embedder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts"
+        raise ProviderError(message, is_outcome_unknown=True)
     lengths = np.linalg.norm(vectors, axis=1)
     if not np.all(np.abs(lengths - 1) < UNIT_TOLERANCE):
-        raise ProviderError(f"{embedder.name} gave vectors that are not of unit length")
+        raise ProviderError(f"{embedder.name} gave vectors that are not of unit length", is_outcome_unknown=True)
     return vectors
 
 

@@ -59,7 +59,7 @@ class ProviderError(Exception):
         self.permanent = self.default_permanent if permanent is None else permanent
         self.retry_after_seconds = retry_after_seconds
         self.code = self.default_code if code is None else code
-        # No answer came: the call may have been carried out all the same, and be on the bill.
+        # No answer came, or none of use: the call may have been carried out all the same, and be on the bill.
         self.is_outcome_unknown = is_outcome_unknown
 
 

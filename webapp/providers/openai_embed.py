@@ -128,9 +128,9 @@ class OpenAIEmbedder:
             rows = json.loads(content)["data"]
             by_index = {int(row["index"]): _vector(row["embedding"]) for row in rows}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
-            raise ProviderUnavailable("embeddings: the answer could not be read") from error
+            raise _useless("embeddings: the answer could not be read") from error
         if len(rows) != count or sorted(by_index) != list(range(count)):
-            raise ProviderUnavailable(f"embeddings: {len(rows)} vectors came for {count} texts")
+            raise _useless(f"embeddings: {len(rows)} vectors came for {count} texts")
         return [self._unit(by_index[index]) for index in range(count)]
 
     def _unit(self, vector: Vector) -> Vector:
@@ -139,11 +139,16 @@ class OpenAIEmbedder:
             message = (
                 f"embeddings: vectors have {vector.size} numbers, OPENAI_EMBEDDING_DIMENSIONS says {self.dimensions}"
             )
-            raise ProviderError(message, permanent=True, code=FailureCode.REQUEST_REFUSED)
+            raise ProviderError(message, permanent=True, code=FailureCode.REQUEST_REFUSED, is_outcome_unknown=True)
         length = float(np.linalg.norm(vector.astype(np.float64)))
         if not LENGTH_MIN < length < np.inf:
-            raise ProviderUnavailable("embeddings: a vector points nowhere")
+            raise _useless("embeddings: a vector points nowhere")
         return (vector / length).astype(np.float32)
+
+
+def _useless(message: str) -> ProviderUnavailable:
+    """An answer that is not what was asked for is on the bill like any other."""
+    return ProviderUnavailable(message, is_outcome_unknown=True)
 
 
 def _vector(value: object) -> Vector:
