@@ -45,12 +45,14 @@ class Liveness:
         on_freed: Callable[[], None],
         on_lost: Callable[[], None],
         on_broken: Callable[[str], None],
+        on_sure: Callable[[], None] = lambda: None,
     ) -> None:
         self._registration = registration
         self._queue = queue
         self._app_context = app_context
         self._on_freed = on_freed
         self._on_lost = on_lost
+        self._on_sure = on_sure
         self._ending = threading.Event()
         self._is_sure = threading.Event()
         self._seen: set[tuple[UUID, int]] = set()
@@ -117,6 +119,7 @@ class Liveness:
         self._has_lock, self._is_pooled = lock_key is not None, lock_key is None
         self._seen, self._suspects = set(), {}
         self._is_sure.set()
+        self._on_sure()
         if self._is_pooled:
             _log.warning(
                 "a pooler shares out the database's sessions: locks say nothing about who lives, so that a dead"

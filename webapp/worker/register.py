@@ -5,7 +5,8 @@ import socket
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import delete, func, select, text, update
+from sqlalchemy.dialects import postgresql
 
 from webapp.clock import after, new_id, now
 from webapp.db import session, transaction
@@ -45,12 +46,13 @@ class Registration:
             opened.execute(delete(Worker).where(Worker.id == self.id))
 
     def _write(self, **values: object) -> None:
+        own = {"id": self.id, "name": self.name, "host": self.host, "pid": self.pid, "threads": self.threads}
+        # One statement: at the start a timer and the thread that looks after the lock both say so. The clause is
+        # the same in both databases, and each compiles it.
+        row = postgresql.insert(Worker).values(**own, **values)
         with transaction(everywhere=True) as opened:
-            seen = update(Worker).where(Worker.id == self.id).values(last_seen=now(), **values)
-            if opened.execute(seen.returning(Worker.id)).first() is None:
-                own = {"id": self.id, "name": self.name, "host": self.host, "pid": self.pid, "threads": self.threads}
-                opened.execute(insert(Worker).values(**own, **values))
-                opened.execute(delete(Worker).where(Worker.last_seen < after(-_FORGOTTEN_AFTER_SECONDS)))
+            opened.execute(row.on_conflict_do_update(index_elements=["id"], set_={"last_seen": now(), **values}))
+            opened.execute(delete(Worker).where(Worker.last_seen < after(-_FORGOTTEN_AFTER_SECONDS)))
 
 
 def lock_dead(worker_id: UUID, lock_key: int) -> str | None:

@@ -124,6 +124,8 @@ class Workshop:
             on_freed=self._pool.wake,
             on_lost=self._pool.doubt,
             on_broken=on_broken,
+            # Until then the pool was not allowed to look.
+            on_sure=self._pool.wake,
         )
 
     def _timers(self) -> list[Timer]:

@@ -1,0 +1,76 @@
+"""A whole worker, put together: it works from its first moment."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from tests.conftest import DatabaseUnderTest, dispose, settings_for
+from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
+from webapp.app import create_app
+from webapp.clock import monotonic
+from webapp.jobs.states import JobStatus
+from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.worker.register import Registration
+from webapp.worker.workshop import Workshop
+
+pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+_POLL_SECONDS = 30
+
+
+@pytest.fixture
+def app(database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Flask]:
+    variables = {"EXECUTION": "workers", "POLL_SECONDS": str(_POLL_SECONDS)}
+    app = create_app(settings_for(tmp_path / "data", DATABASE_URL=database.url, **variables))
+    with app.app_context():
+        yield app
+    dispose(app)
+
+
+@pytest.fixture
+def bench(app: Flask) -> Bench:
+    return Bench(app, app.extensions["docmill"])
+
+
+def test_work_begins_as_soon_as_others_know_that_this_process_lives(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.new_run()
+    workshop = Workshop(bench.app, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
+    began_at = monotonic()
+    with caplog.at_level(logging.WARNING):
+        workshop.start()
+        try:
+            wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == 1)
+            assert monotonic() - began_at < _POLL_SECONDS / 2, "not by the poll"
+        finally:
+            workshop.drain()
+    assert caplog.messages == []
+
+
+def test_threads_of_a_process_may_report_it_at_the_same_moment(bench: Bench) -> None:
+    errors: list[BaseException] = []
+
+    def report(registration: Registration, together: threading.Barrier, lock_key: int | None) -> None:
+        try:
+            with bench.app.app_context():
+                together.wait(PATIENCE_SECONDS)
+                if lock_key is None:
+                    registration.report()
+                else:
+                    registration.vouch(lock_key)
+        except BaseException as error:  # noqa: BLE001 - judged by the test, in its own thread
+            errors.append(error)
+
+    for _ in range(10):
+        registration, together = Registration(threads=1), threading.Barrier(2)
+        keys: tuple[int | None, ...] = (None, 4711)
+        threads = [threading.Thread(target=report, args=(registration, together, key)) for key in keys]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE_SECONDS)
+    assert errors == []
