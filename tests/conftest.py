@@ -5,53 +5,28 @@ once on SQLite and once on PostgreSQL; `@pytest.mark.parametrize("database", ["p
 keeps one that is about what only PostgreSQL does to it.
 """
 
+import contextlib
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
 import pytest
 from flask import Flask
 from flask_migrate import upgrade
 from sqlalchemy import create_engine, text
 
 from tests import postgres
+from tests.applications import CompiledTemplates, Keeper
+from tests.bare import DatabaseUnderTest, dispose, make_bare_app, settings_for
+from tests.emptied import Emptied
+from webapp.app import create_app
 from webapp.config import Settings
-from webapp.db import db, init_database
+
+# Many tests know them from here.
+__all__ = ["DatabaseUnderTest", "dispose", "make_bare_app", "settings_for"]
 
 
-@dataclass(frozen=True)
-class DatabaseUnderTest:
-    """A fresh, migrated database, and the URLs under which product and tests reach it."""
-
-    name: str
-    url: str
-    owner_url: str
-    superuser_url: str | None = None
-
-    def environment(self, data_dir: Path, **more: str) -> dict[str, str]:
-        """Variables with which a process of the product runs on it."""
-        return {"DATABASE_URL": self.url, "DATA_DIR": str(data_dir), **more}
-
-
-def settings_for(data_dir: Path, **variables: str) -> Settings:
-    """Settings from these variables and nothing else: the tests' own environment plays no part."""
-    return Settings.from_environment({"DATA_DIR": str(data_dir), "SECRET_KEY": "a key for tests only", **variables})
-
-
-def make_bare_app(settings: Settings) -> Flask:
-    """An application that has its database and nothing else."""
-    app = Flask("webapp")
-    init_database(app, settings)
-    return app
-
-
-def dispose(app: Flask) -> None:
-    """Close the connections that the application holds."""
-    with app.app_context():
-        db.session.remove()
-        db.engine.dispose()
+Flask.jinja_options["bytecode_cache"] = CompiledTemplates()
 
 
 def _migrate(settings: Settings) -> None:
@@ -108,43 +83,49 @@ def database(request: pytest.FixtureRequest) -> DatabaseUnderTest:
     return found
 
 
+@pytest.fixture(scope="session")
+def keeper() -> Iterator[Keeper]:
+    """The applications that the tests of this worker share."""
+    keeper = Keeper()
+    yield keeper
+    keeper.close()
+
+
+@pytest.fixture(scope="session")
+def sqlite_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where each test finds its SQLite file: always here, so that one engine serves them all."""
+    return tmp_path_factory.mktemp("sqlite") / "docmill.sqlite3"
+
+
 @pytest.fixture
-def sqlite_database(sqlite_template: Path, tmp_path: Path) -> DatabaseUnderTest:
+def sqlite_database(sqlite_template: Path, sqlite_place: Path, keeper: Keeper) -> Iterator[DatabaseUnderTest]:
     """SQLite alone, for what only it does."""
-    path = tmp_path / "docmill.sqlite3"
-    shutil.copy(sqlite_template, path)
-    return DatabaseUnderTest("sqlite", f"sqlite:///{path}", f"sqlite:///{path}")
+    for leftover in sqlite_place.parent.iterdir():
+        leftover.unlink()
+    shutil.copyfile(sqlite_template, sqlite_place)
+    url = f"sqlite:///{sqlite_place}"
+    yield DatabaseUnderTest("sqlite", url, url)
+    keeper.close_connections(url)
 
 
 @pytest.fixture(scope="session")
 def reused_database(
-    postgres_server: postgres.Server, postgres_template: str, worker_id: str
-) -> Iterator[postgres.DatabaseUrls]:
+    postgres_server: postgres.Server, postgres_template: str, keeper: Keeper, worker_id: str
+) -> Iterator[Emptied]:
     """One database for the tests of this worker, one after the other: emptying is faster than copying."""
     name = f"test_{worker_id}"
-    yield postgres_server.create_database(name, template=postgres_template)
+    urls = postgres_server.create_database(name, template=postgres_template)
+    with contextlib.closing(Emptied(urls, keeper)) as emptied:
+        yield emptied
     postgres_server.drop_database(name)
 
 
 @pytest.fixture
-def postgresql_database(reused_database: postgres.DatabaseUrls) -> Iterator[DatabaseUnderTest]:
+def postgresql_database(reused_database: Emptied) -> Iterator[DatabaseUnderTest]:
     """PostgreSQL alone, for what only it does; the product's role is the one without privileges."""
-    urls = reused_database
+    urls = reused_database.urls
     yield DatabaseUnderTest("postgresql", urls.runtime_url, urls.owner_url, urls.superuser_url)
-    with psycopg.connect(urls.superuser_url, autocommit=True) as connection:
-        connection.execute(_END_OTHERS)
-        bulky = connection.execute("DELETE FROM document_processing_jobs").rowcount > 5_000
-        connection.execute("DELETE FROM orgs")
-        connection.execute("DELETE FROM workers")
-        connection.execute("DELETE FROM stage_controls")
-        if bulky:
-            connection.execute("VACUUM")
-
-
-# Whoever is still connected belongs to a test that is over.
-_END_OTHERS = """
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-"""
+    reused_database.empty()
 
 
 @pytest.fixture
@@ -161,19 +142,25 @@ def settings(database: DatabaseUnderTest, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def bare_app(settings: Settings) -> Iterator[Flask]:
+def bare_app(settings: Settings, keeper: Keeper) -> Iterator[Flask]:
     """The database alone, inside an application context: for the rooms below the web."""
-    app = make_bare_app(settings)
+    app = keeper.bare(settings)
     with app.app_context():
         yield app
-    dispose(app)
+    keeper.take_back(app)
 
 
 @pytest.fixture
-def app(settings: Settings) -> Iterator[Flask]:
-    """The whole application."""
-    from webapp.app import create_app  # noqa: PLC0415 - moves up when every room is there
+def app(settings: Settings, keeper: Keeper) -> Iterator[Flask]:
+    """The whole application; the tests before and after use it, too."""
+    app = keeper.whole(settings)
+    yield app
+    keeper.take_back(app)
 
+
+@pytest.fixture
+def own_app(settings: Settings) -> Iterator[Flask]:
+    """The whole application, for a test that changes it."""
     app = create_app(settings)
     app.testing = True
     yield app

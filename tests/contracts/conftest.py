@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
-from tests.conftest import dispose, make_bare_app, settings_for
 from tests.contracts.patient import Patient
 from tests.emulators import live
 from tests.emulators.clients import azure_extractor, openai_embedder
@@ -57,10 +57,6 @@ def embedder(request: pytest.FixtureRequest) -> Embedder:
     return live.embedder()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def letterbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Letterbox]:
-    url = request.getfixturevalue(f"{request.param}_database").url
-    app = make_bare_app(settings_for(tmp_path / "data", DATABASE_URL=url))
-    with app.app_context():
-        yield SqlLetterbox(app)
-    dispose(app)
+@pytest.fixture
+def letterbox(bare_app: Flask) -> Letterbox:
+    return SqlLetterbox(bare_app)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import func, select
 
-from tests.conftest import dispose, make_bare_app
+from tests.bare import dispose, make_bare_app
 from webapp.config import Settings
 from webapp.db import reading, session, transaction
 from webapp.documents import runs

@@ -7,7 +7,7 @@ a line, works until nothing is left, and prints what it did, one job a line.
 import os
 import sys
 
-from tests.conftest import dispose, make_bare_app
+from tests.bare import dispose, make_bare_app
 from webapp.config import Settings
 from webapp.jobs.queue import JobError, Lease
 from webapp.jobs.retry import RetryPolicy

@@ -16,7 +16,7 @@ from flask import Flask
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from tests.conftest import settings_for
+from tests.bare import settings_for
 from webapp.app import create_app
 from webapp.db import reading
 from webapp.documents import runs

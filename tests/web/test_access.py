@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 from flask import Flask, request
 from flask.testing import FlaskClient
-from sqlalchemy import event
 
 from tests.web.people import HTML, HX, Browser, People, Program
+from tests.web.shelves import counted_queries
 from webapp.accounts import tokens
 from webapp.db import db, transaction
 
@@ -68,18 +68,10 @@ def test_a_revoked_token_is_a_stranger(app: Flask, program: Program) -> None:
 
 
 def test_the_use_of_a_token_is_written_once(app: Flask, program: Program) -> None:
-    writes: list[str] = []
-    with app.app_context():
-        engine = db.engine
-
-    @event.listens_for(engine, "before_cursor_execute")
-    def count(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        if "last_used_at=" in statement.replace(" = ", "="):
-            writes.append(statement)
-
-    for _ in range(3):
-        assert program.get("/documents").status_code == 200
-    assert len(writes) == 1
+    with counted_queries(app) as statements:
+        for _ in range(3):
+            assert program.get("/documents").status_code == 200
+    assert len([statement for statement in statements if "last_used_at=" in statement.replace(" = ", "=")]) == 1
 
 
 @pytest.mark.parametrize("path", ["/ops", "/ops/jobs", "/metrics"])
@@ -141,14 +133,14 @@ def test_unknown_documents_are_404_in_every_form(browser: Browser, path: str, me
         assert answer.status_code in {404, 405}
 
 
-def test_no_transaction_is_open_while_a_body_arrives(app: Flask, browser: Browser) -> None:
+def test_no_transaction_is_open_while_a_body_arrives(own_app: Flask) -> None:
     """The guard looks somebody up and lets go of the connection; the view starts with none."""
     open_then: list[object] = []
 
-    @app.before_request
+    @own_app.before_request
     def look() -> None:
         if request.path == "/account":
             open_then.append(db.session().in_transaction())
 
-    browser.get("/account")
+    People(own_app).browser().get("/account")
     assert open_then == [False]

@@ -18,9 +18,9 @@ SECRET = "postgresql://app:hunter2@db/docmill"
 
 
 @pytest.fixture
-def faulty(app: Flask) -> Flask:
+def faulty(own_app: Flask) -> Flask:
     """The application with some routes that fail, as it answers outside of tests."""
-    app.testing = False
+    own_app.testing = False
     for name, error in {
         "crash": ValueError(SECRET),
         "database": OperationalError("SELECT 1", {}, Exception(SECRET)),
@@ -28,8 +28,8 @@ def faulty(app: Flask) -> Flask:
         "wait": TooManyRequests(retry_after=7),
         "words": Problem(409, "own", title="Own title", detail="Own <b>detail</b>", members={"more": [1]}),
     }.items():
-        app.add_url_rule(f"/faulty/{name}", name, public(_raising(error)))
-    return app
+        own_app.add_url_rule(f"/faulty/{name}", name, public(_raising(error)))
+    return own_app
 
 
 def _raising(error: Exception) -> Callable[[], str]:

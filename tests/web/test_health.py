@@ -86,11 +86,12 @@ def test_metrics_are_for_ops(people: People, role: str | None) -> None:
     assert client.get("/metrics").status_code in {303, 403}
 
 
-def test_metrics_count_the_asking_orgs_work(app: Flask, people: People) -> None:
+def test_metrics_count_the_asking_orgs_work(own_app: Flask) -> None:
+    people = People(own_app)
     ops = people.program("ops")
-    queued(app, ops.org_id)
-    failed(app, ops.org_id)
-    failed(app, people.org("Theirs"))
+    queued(own_app, ops.org_id)
+    failed(own_app, ops.org_id)
+    failed(own_app, people.org("Theirs"))
     ops.get("/documents")
     ops.get("/nowhere/<script>")
     answer = ops.get("/metrics")

@@ -1,0 +1,149 @@
+"""Applications that the tests of one worker use one after the other.
+
+To build one, compile its templates and its statements, and warm its connections costs more than
+most tests do. So one is kept for each database and each choice of settings; between two tests it
+gets new services, a new throttle and an empty database, and whoever left anything else behind on
+it is told so. A test that changes the application itself (routes, hooks, listeners) makes its own.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+from jinja2.bccache import Bucket, BytecodeCache
+from sqlalchemy import Engine
+
+from tests.bare import dispose, make_bare_app
+from webapp.accounts.throttle import SignInThrottle
+from webapp.app import create_app
+from webapp.config import Settings
+from webapp.db import db
+from webapp.jobs.connections import connections
+from webapp.providers.local_extract import LocalExtractor
+from webapp.providers.local_pictures import LocalPictures
+from webapp.wiring import Services, wire
+
+
+@dataclass
+class Keeper:
+    """The applications of one worker of the test run, and the processes of their parsers."""
+
+    extractors: dict[int, LocalExtractor] = field(default_factory=dict)
+    pictures: LocalPictures = field(default_factory=LocalPictures)
+    _apps: dict[tuple[str, Settings], Flask] = field(default_factory=dict)
+    _traits: dict[Flask, list[Any]] = field(default_factory=dict)
+
+    def bare(self, settings: Settings) -> Flask:
+        """The database alone."""
+        app = self._kept("bare", settings, make_bare_app)
+        app.config["DOCMILL_SETTINGS"] = settings
+        return app
+
+    def whole(self, settings: Settings) -> Flask:
+        """Everything, with services of these settings that nobody has used."""
+        app = self._kept("whole", settings, create_app)
+        app.testing = True
+        app.config["DOCMILL_SETTINGS"] = settings
+        app.extensions["docmill"] = self._services(settings)
+        app.extensions["docmill_sign_in_throttle"] = SignInThrottle()
+        return app
+
+    def take_back(self, app: Flask) -> None:
+        """After a test: as it was before, or the next one gets another."""
+        with app.app_context():
+            db.session.remove()
+        if self._traits[app] != _traits(app):
+            self.forget(app)
+            raise AssertionError("the test left something on an application that others use: `own_app` is its own")
+
+    def forget(self, app: Flask) -> None:
+        """Build another one next time."""
+        self._apps = {key: kept for key, kept in self._apps.items() if kept is not app}
+        del self._traits[app]
+        dispose(app)
+
+    def close_connections(self, database_url: str) -> None:
+        """All that are idle, so that the database can be replaced."""
+        for engine in self._engines(database_url):
+            engine.dispose()
+
+    def backends(self, database_url: str) -> list[int]:
+        """The PostgreSQL processes behind connections that lie idle in a pool and may be used again."""
+        return [pid for engine in self._engines(database_url) for pid in _idle(engine)]
+
+    def close(self) -> None:
+        """The test run is over."""
+        for app in self._apps.values():
+            dispose(app)
+        for extractor in self.extractors.values():
+            extractor.close()
+        self.pictures.close()
+
+    def _kept(self, kind: str, settings: Settings, make: Callable[[Settings], Flask]) -> Flask:
+        # Where things lie differs from test to test, and nothing of the application depends on it.
+        key = (kind, replace(settings, data_dir=Path("/")))
+        if key not in self._apps:
+            app = self._apps[key] = make(settings)
+            self._traits[app] = _traits(app)
+        return self._apps[key]
+
+    def _services(self, settings: Settings) -> Services:
+        services = wire(settings)
+        memory_mb = settings.extract_memory_mb
+        extractor = self.extractors.setdefault(memory_mb, LocalExtractor(memory_mb=memory_mb))
+        return replace(services, providers=replace(services.providers, extractor=extractor, artist=self.pictures))
+
+    def _engines(self, database_url: str) -> Iterator[Engine]:
+        for (_, settings), app in self._apps.items():
+            if settings.database_url == database_url:
+                with app.app_context():
+                    yield db.engine
+
+
+class CompiledTemplates(BytecodeCache):
+    """Templates as the first application of this process compiled them, for all others."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._compiled:
+            bucket.bytecode_from_string(self._compiled[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._compiled[bucket.key] = bucket.bytecode_to_string()
+
+
+def _traits(app: Flask) -> list[Any]:
+    """What a test could change for the tests after it."""
+    ours = {"docmill", "docmill_sign_in_throttle"}
+    with app.app_context():
+        dispatch = db.engine.dispatch
+        listeners = [list(getattr(dispatch, name)) for name in ("before_cursor_execute", "begin", "commit", "rollback")]
+    return [
+        {name: value for name, value in app.config.items() if name not in {"DOCMILL_SETTINGS", "TESTING"}},
+        {name: id(value) for name, value in app.extensions.items() if name not in ours},
+        len(app.view_functions),
+        [sum(len(found) for found in hooks.values()) for hooks in _hooks(app)],
+        sorted(app.jinja_env.globals),
+        sorted(app.jinja_env.filters),
+        listeners,
+    ]
+
+
+def _hooks(app: Flask) -> list[dict[Any, Any]]:
+    return [
+        app.before_request_funcs,
+        app.after_request_funcs,
+        app.teardown_request_funcs,
+        app.template_context_processors,
+    ]
+
+
+def _idle(engine: Engine) -> Iterator[int]:
+    pooled = [record.dbapi_connection for record in list(engine.pool._pool.queue)]  # type: ignore[attr-defined] # QueuePool's
+    for connection in [*pooled, *connections()._idle]:
+        if connection is not None and not connection.closed:
+            yield connection.info.backend_pid

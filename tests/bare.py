@@ -1,0 +1,42 @@
+"""A database and an application on it that has nothing else: light, for the tests' own processes, too."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from flask import Flask
+
+from webapp.config import Settings
+from webapp.db import db, init_database
+
+
+@dataclass(frozen=True)
+class DatabaseUnderTest:
+    """A fresh, migrated database, and the URLs under which product and tests reach it."""
+
+    name: str
+    url: str
+    owner_url: str
+    superuser_url: str | None = None
+
+    def environment(self, data_dir: Path, **more: str) -> dict[str, str]:
+        """Variables with which a process of the product runs on it."""
+        return {"DATABASE_URL": self.url, "DATA_DIR": str(data_dir), **more}
+
+
+def settings_for(data_dir: Path, **variables: str) -> Settings:
+    """Settings from these variables and nothing else: the tests' own environment plays no part."""
+    return Settings.from_environment({"DATA_DIR": str(data_dir), "SECRET_KEY": "a key for tests only", **variables})
+
+
+def make_bare_app(settings: Settings) -> Flask:
+    """An application that has its database and nothing else."""
+    app = Flask("webapp")
+    init_database(app, settings)
+    return app
+
+
+def dispose(app: Flask) -> None:
+    """Close the connections that the application holds."""
+    with app.app_context():
+        db.session.remove()
+        db.engine.dispose()
