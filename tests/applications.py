@@ -13,7 +13,7 @@ from typing import Any
 
 from flask import Flask
 from jinja2.bccache import Bucket, BytecodeCache
-from sqlalchemy import Engine
+from sqlalchemy import Engine, make_url
 
 from tests.bare import dispose, make_bare_app
 from webapp.accounts.throttle import SignInThrottle
@@ -96,9 +96,10 @@ class Keeper:
         return replace(services, providers=replace(services.providers, extractor=extractor, artist=self.pictures))
 
     def _engines(self, database_url: str) -> Iterator[Engine]:
-        for (_, settings), app in self._apps.items():
-            if settings.database_url == database_url:
-                with app.app_context():
+        wanted = make_url(database_url)
+        for app in self._apps.values():
+            with app.app_context():
+                if db.engine.url.set(drivername=wanted.drivername) == wanted:
                     yield db.engine
 
 
@@ -144,6 +145,6 @@ def _hooks(app: Flask) -> list[dict[Any, Any]]:
 
 def _idle(engine: Engine) -> Iterator[int]:
     pooled = [record.dbapi_connection for record in list(engine.pool._pool.queue)]  # type: ignore[attr-defined] # QueuePool's
-    for connection in [*pooled, *connections()._idle]:
+    for connection in [*pooled, *(connection for connection, _ in connections()._idle)]:
         if connection is not None and not connection.closed:
             yield connection.info.backend_pid
