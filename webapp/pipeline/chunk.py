@@ -86,6 +86,7 @@ def _compute(context: StageContext) -> tuple[str, int]:
     data = _to_json(chunks)
     path = artifact_path(context, "chunks", data, "json")
     context.providers.blobs.put_bytes(path, data)
+    context.parsed[path] = chunks
     return path, len(chunks)
 
 

@@ -38,6 +38,7 @@ class Result:
 
     extraction: Extraction
     chunks: Sequence[NewChunk]
+    standing: index.Standing
     embedding: Vector | None
     """Where the document points as a whole; None where that stays as it is."""
     model: str
@@ -64,15 +65,16 @@ def _end(context: StageContext) -> None:
 
 def _gather(context: StageContext) -> Result:
     extraction, staged = load_extraction(context), load_chunks(context)
-    model = context.providers.embedder.model
+    model, standing = context.providers.embedder.model, _standing(context)
     vectors = None
-    if not _stands(context, staged, model):
+    if _models(standing) != {chunk.id: model for chunk in staged}:
         # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
         embed_missing(context, staged)
         vectors = load_vectors(context, {chunk.sha256 for chunk in staged})
     return Result(
         extraction=extraction,
         chunks=[_new_chunk(chunk, vectors[chunk.sha256] if vectors else None, model) for chunk in staged],
+        standing=standing,
         embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]) if vectors else None,
         model=model,
         title=_title(extraction),
@@ -80,13 +82,14 @@ def _gather(context: StageContext) -> Result:
     )
 
 
-def _stands(context: StageContext, staged: Sequence[StagedChunk], model: str) -> bool:
-    """Whether these very passages are published with these vectors: then none has to be loaded.
-
-    Nobody but a run of this document changes that, and no other one is at work.
-    """
+def _standing(context: StageContext) -> index.Standing:
+    """What is published now. Nobody but a run of this document changes that, and no other one is at work."""
     with reading(context.org_id):
-        return index.models(context.org_id, context.document_id) == {chunk.id: model for chunk in staged}
+        return index.standing_in(context.org_id, context.document_id)
+
+
+def _models(standing: index.Standing) -> dict[UUID, str | None]:
+    return {chunk_id: row.embedding_model for chunk_id, row in standing.items()}
 
 
 def _published(context: StageContext) -> dict[str, str]:
@@ -130,7 +133,7 @@ def _store(context: StageContext, result: Result) -> Stored:
     org_id, document_id = context.org_id, context.document_id
     # Before any of its passages: whoever else holds on to them waits for the document's row, too.
     runs.lock(document_id, org_id)
-    replaced = index.replace(org_id, document_id, result.chunks)
+    replaced = index.replace(org_id, document_id, result.chunks, result.standing)
     named = [NamedValue(field.name, field.value, field.page) for field in result.extraction.fields]
     values.replace(org_id, document_id, result.chunks, named)
     _replace_fields(org_id, document_id, result.extraction.fields)

@@ -4,7 +4,7 @@ A passage whose text did not change keeps its row: its vector, its connections a
 databases' own indexes, its place. Only differences are written.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -44,15 +44,20 @@ class Replaced:
     removed: int
 
 
-def models(org_id: UUID, document_id: UUID) -> dict[UUID, str | None]:
-    """The passages that a document has, and whose vectors they have."""
-    rows = select(Chunk.id, Chunk.embedding_model).where(Chunk.org_id == org_id, Chunk.document_id == document_id)
-    return {row.id: row.embedding_model for row in session().execute(rows)}
+Standing = Mapping[UUID, Row[Any]]
 
 
-def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk]) -> Replaced:
-    """Let the document have these passages and no others."""
-    standing = {row.id: row for row in session().execute(_standing(org_id, document_id))}
+def standing_in(org_id: UUID, document_id: UUID) -> Standing:
+    """The passages that a document has: where each stands, and whose vectors they have."""
+    places = (Chunk.heading, Chunk.page_from, Chunk.page_to, Chunk.time_from, Chunk.time_to)
+    columns: Any = select(Chunk.id, Chunk.ordinal, *places, Chunk.embedding_model)
+    rows = columns.where(Chunk.org_id == org_id, Chunk.document_id == document_id)
+    return {row.id: row for row in session().execute(rows)}
+
+
+def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], standing: Standing | None = None) -> Replaced:
+    """Let the document have these passages and no others; `standing` is what it has, where that is known."""
+    standing = standing_in(org_id, document_id) if standing is None else standing
     coming = {chunk.id: chunk for chunk in chunks}
     gone = [chunk_id for chunk_id in standing if chunk_id not in coming]
     _delete(org_id, gone)
@@ -61,12 +66,6 @@ def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk]) -> Repl
     _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != standing[chunk.id].embedding_model])
     _add(org_id, document_id, [chunk for chunk in chunks if chunk.id not in standing])
     return Replaced(added=len(chunks) - len(kept), kept=len(kept), removed=len(gone))
-
-
-def _standing(org_id: UUID, document_id: UUID) -> Any:
-    places = (Chunk.heading, Chunk.page_from, Chunk.page_to, Chunk.time_from, Chunk.time_to)
-    columns = select(Chunk.id, Chunk.ordinal, *places, Chunk.embedding_model)
-    return columns.where(Chunk.org_id == org_id, Chunk.document_id == document_id)
 
 
 _PLACE = ("heading", "page_from", "page_to", "time_from", "time_to")
@@ -81,7 +80,7 @@ def _delete(org_id: UUID, ids: Iterable[UUID]) -> None:
         session().execute(delete(Chunk).where(Chunk.org_id == org_id, Chunk.id.in_(part)), **_UNWATCHED)
 
 
-def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: dict[UUID, Row[Any]]) -> None:
+def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: Standing) -> None:
     """Renumber, one after the other: at every moment a place belongs to one passage only."""
     moves = [(standing[chunk.id].ordinal, chunk.ordinal, chunk.id) for chunk in chunks]
     change = update(Chunk).where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
@@ -91,7 +90,7 @@ def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: dict[UUID, Row[Any
     _update(org_id, _PLACE, [chunk for chunk in chunks if _is_elsewhere(chunk, standing)])
 
 
-def _is_elsewhere(chunk: NewChunk, standing: dict[UUID, Row[Any]]) -> bool:
+def _is_elsewhere(chunk: NewChunk, standing: Standing) -> bool:
     """Whether more than its number has changed."""
     return _place(chunk)[1:] != _place(standing[chunk.id])[1:]
 

@@ -26,7 +26,6 @@ _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-
 _ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
 # The look ahead passes by words, which are nearly all of a text, before anything is made of them.
 _CODE = re.compile(r"(?<![\w@./-])(?=[A-Za-z/._-]*+\d)[A-Za-z0-9]{1,30}(?:[-/._][A-Za-z0-9]{1,30}){0,6}(?![\w@])")
-_DIGIT = re.compile(r"\d")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _AMOUNT = re.compile(r"\d{1,3}(?:[.,]\d{3})*[.,]?\d*")
 _YEARS = re.compile(r"(?:1\d|20)\d\d[-/](?:(?:1\d|20)\d\d|\d\d)")
@@ -35,6 +34,7 @@ _NAMES_ONE = re.compile(
     re.IGNORECASE,
 )
 _CODE_DIGITS_MIN = 4
+_ALL_BUT_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789")
 _NUMBER_DIGITS_MIN = 6
 _FIELD_DIGITS_MIN = 3
 
@@ -64,7 +64,7 @@ def values_of(text: str) -> list[str]:
     # Most texts have none, and the search for one would take the most time of all.
     for match in _EMAIL.finditer(text) if "@" in text else ():
         found[match[0].casefold()] = None
-    if len(_DIGIT.findall(text)) < _CODE_DIGITS_MIN:
+    if len(text.encode(errors="ignore").translate(None, _ALL_BUT_DIGITS)) < _CODE_DIGITS_MIN:
         return list(found)[:VALUES_PER_PASSAGE_MAX]
     for match in _ACCOUNT.finditer(text):
         found[match[0].replace(" ", "").casefold()] = None
