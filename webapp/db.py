@@ -25,6 +25,7 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy import JSON, DateTime, Dialect, Engine, LargeBinary, MetaData, Text, event, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import TimeoutError as Busy
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -255,13 +256,19 @@ def write_turn(*, wanted: bool = True) -> Iterator[None]:
     SQLite itself lets a writer sleep and ask again, ever more seldom: under a steady stream of short
     transactions an unlucky one would wait for seconds.
     """
-    if wanted and db.engine.dialect.name == "sqlite":
-        with _sqlite_writer:
-            yield
-    else:
+    if not wanted or db.engine.dialect.name != "sqlite":
         yield
+        return
+    if not _sqlite_writer.acquire(timeout=_TURN_SECONDS):
+        # Whoever has the turn waits for another process, and so would each of us, one after the other.
+        raise Busy("the database was being written to for too long")
+    try:
+        yield
+    finally:
+        _sqlite_writer.release()
 
 
+_TURN_SECONDS = 10.0
 _sqlite_writer = threading.Lock()
 
 

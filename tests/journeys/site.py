@@ -46,6 +46,7 @@ class Installation:
     log: Path
     port: int = field(default_factory=free_port)
     token: str = ""
+    patience_seconds: float = 20.0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -125,6 +126,12 @@ class Installation:
         except (http.client.HTTPException, OSError):
             return False
 
+    def refused(self, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str]:
+        """The status and the text of an answer that is none of the good ones; `body` makes it a POST."""
+        status, answer = self._send("GET" if body is None else "POST", path, body or b"", headers)
+        assert status >= 400, (status, answer)
+        return status, answer.decode()
+
     def _ask(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Any:
         status, answer = self._send(method, path, body, headers)
         assert status in {200, 201, 202}, (status, answer)
@@ -134,7 +141,9 @@ class Installation:
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> tuple[int, bytes]:
         own = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+        with contextlib.closing(
+            http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.patience_seconds)
+        ) as connection:
             connection.request(method, path, body, {**own, **(headers or {})})
             answer = connection.getresponse()
             return answer.status, answer.read()

@@ -1,11 +1,7 @@
 """Files that kill their parser, among good ones, before real processes: what they cost, and whom."""
 
-import os
 import signal
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +10,8 @@ import pytest
 from tests import samples
 from tests.conftest import DatabaseUnderTest
 from tests.journeys import parsers
-from tests.journeys.site import WORK_SECONDS, Installation
+from tests.journeys.place import Place, standing
+from tests.journeys.site import WORK_SECONDS
 from tests.pipeline.workplace import prose
 from tests.worker.bench import wait_for
 
@@ -27,61 +24,36 @@ HANGS_SECONDS = 15
 MEMORY_MB = 256
 
 
-@dataclass
-class Place:
-    """An installation with two seats, and the process that works."""
-
-    site: Installation
-    worker_pid: int
-
-    def upload(self, name: str, data: bytes) -> str:
-        (document,) = self.site.upload({name: data})
-        return str(document["id"])
-
-    def errors(self, document_id: str) -> list[dict[str, Any]]:
-        """What its failed job tells ops."""
-        failed = self.site.get("/ops/jobs?status=failed")["jobs"]
-        (job,) = [job for job in failed if job["document_id"] == document_id]
-        assert job["attempts"] == job["max_attempts"] == ATTEMPTS
-        return list(job["errors"])
-
-
 @pytest.fixture
 def place(database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Place]:
     variables = {
-        **database.environment(tmp_path / "data"),
-        "DATABASE_OWNER_URL": database.owner_url,
-        "POLL_SECONDS": "0.1",
-        "WORKER_THREADS": "2",
-        "WEB_CONCURRENCY": "1",
         "JOB_MAX_ATTEMPTS": str(ATTEMPTS),
-        "STEP_ATTEMPTS": "1",
         "BACKOFF_BASE_SECONDS": "0.1",
         "EXTRACT_TIMEOUT_SECONDS": str(HANGS_SECONDS),
         "EXTRACT_MEMORY_MB": str(MEMORY_MB),
     }
-    site = Installation(variables, tmp_path / "site.log")
-    site.token = site.flask("tokens", "create", "--org", "Poisoned", "--role", "ops")
-    with ExitStack() as running:
-        pid = running.enter_context(site.running("gunicorn", "wsgi:app")).pid
-        if database.name == "postgresql":
-            pid = running.enter_context(site.running(sys.executable, "worker.py")).pid
-        site.wait_until_ready()
-        yield Place(site, pid)
-        os.kill(pid, 0)
-    assert "Traceback" not in site.log.read_text()
+    with standing(database, tmp_path, **variables) as place:
+        yield place
+
+
+def _errors(place: Place, document_id: str) -> list[dict[str, Any]]:
+    """What its failed job tells ops."""
+    failed = place.site.get("/ops/jobs?status=failed")["jobs"]
+    (job,) = [job for job in failed if job["document_id"] == document_id]
+    assert job["attempts"] == job["max_attempts"] == ATTEMPTS
+    return list(job["errors"])
 
 
 def test_a_poison_among_good_ones_costs_its_own_seat_and_nothing_else(place: Place) -> None:
     site = place.site
     poison = place.upload("endless.pdf", samples.nested_forms_pdf())
-    hung = parsers.strike(place.worker_pid, signal.SIGSTOP)
+    hung = parsers.strike(place.worker.pid, signal.SIGSTOP)
     good = site.upload({f"{number}.md": prose(1, start=10 * number) for number in range(GOOD)})
     for document in good:
         site.wait_for_status(str(document["id"]), "READY")
-    assert parsers.at_work(place.worker_pid) == [hung], "all others were done on the other seat meanwhile"
+    assert parsers.at_work(place.worker.pid) == [hung], "all others were done on the other seat meanwhile"
     site.wait_for_status(poison, "FAILED")
-    first, second = place.errors(poison)
+    first, second = _errors(place, poison)
     # Hung for as long as it may; then it got on, and into the other limit.
     assert (first["code"], first["message"]) == ("timed_out", f"the parser was stopped after {HANGS_SECONDS} s")
     assert second["code"] == "parser_memory"
@@ -94,11 +66,11 @@ def _dies_of_a_signal(place: Place) -> None:
     poison = place.upload("broken.pdf", samples.nested_forms_pdf(levels=25))
 
     def has_failed() -> bool:
-        parsers.strike_all(place.worker_pid, signal.SIGSEGV)
+        parsers.strike_all(place.worker.pid, signal.SIGSEGV)
         return place.site.status(poison) == "FAILED"
 
     wait_for(has_failed, "for the poison to fail", WORK_SECONDS)
-    errors = place.errors(poison)
+    errors = _errors(place, poison)
     assert {error["code"] for error in errors} == {"parser_crashed"}
     assert all("SIGSEGV" in error["message"] for error in errors)
     after = place.upload("after.md", prose(1, start=9000))

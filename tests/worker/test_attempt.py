@@ -69,6 +69,13 @@ def test_completed(bench: Bench) -> None:
         (Drained(), 1, Outcome.RELEASED, ("RUNNING", "PENDING"), None),
         (Snoozed(60), 1, Outcome.SNOOZED, ("RUNNING", "PENDING"), None),
         (WindowExceeded(), 5, Outcome.TIMED_OUT, ("TIMED_OUT", "FAILED"), None),
+        (
+            ProviderUnavailable("no room", code=FailureCode.STORAGE_FULL),
+            1,
+            Outcome.SNOOZED,
+            ("RUNNING", "PENDING"),
+            None,
+        ),
         (OperationalError("UPDATE", {}, Exception("gone")), 1, Outcome.SNOOZED, ("RUNNING", "PENDING"), None),
     ],
     ids=lambda value: value.__class__.__name__ if isinstance(value, BaseException) else None,

@@ -194,6 +194,13 @@ def wait_for_database(queue: JobQueue, lease: Lease, trouble: Trouble, seconds: 
         _record(lease, EventKind.JOB_WAITS, None, {"database": trouble})
 
 
+def wait_for_room(queue: JobQueue, lease: Lease, seconds: float) -> None:
+    """The same where files find no room: somebody has to make some, and the document's time goes on meanwhile."""
+    with transaction(lease.org_id):
+        queue.snooze(lease, seconds)
+        _record(lease, EventKind.JOB_WAITS, None, {"storage": Trouble.FULL})
+
+
 def time_out_run(queue: JobQueue, run: LiveRun) -> bool:
     """End a run whose window is over; its worker, if one still lives, can write nothing more."""
     error = JobError(EndCode.RUN_TIMED_OUT, "the run exceeded its window")

@@ -13,13 +13,14 @@ from flask import Flask, Response, current_app, g, jsonify, make_response, redir
 from werkzeug.exceptions import HTTPException, SecurityError
 
 from webapp.database_errors import DATABASE_ERRORS, trouble_of
-from webapp.providers.errors import ProviderUnavailable
+from webapp.providers.errors import FailureCode, ProviderUnavailable
 from webapp.web import fragments
 from webapp.web.safe_paths import own_path
 
 _log = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = "5"
 
+_NO_ROOM = ("There is no room left", "Nothing can be stored until whoever runs Docmill makes some room.")
 # Title and detail by reason, else by status.
 _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     400: ("That request could not be understood", "Something in it is missing or malformed."),
@@ -45,7 +46,8 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "What was stored is safe. Try again in a moment: the same file sent twice makes one document.",
     ),
     "database_busy": ("Docmill is very busy right now", "It could not be done in time. Try again in a moment."),
-    "database_full": ("There is no room left", "Nothing can be stored until whoever runs Docmill makes some room."),
+    "database_full": _NO_ROOM,
+    "storage_full": _NO_ROOM,
     503: ("Docmill is not available right now", "A part that it needs does not answer. Try again in a moment."),
 }
 
@@ -96,7 +98,8 @@ def _on_http_error(error: HTTPException) -> Response:
 
 def _on_unavailable(error: Exception) -> Response:
     _log.error("503 %s: %s on %s %r", _reference(), type(error).__name__, request.method, request.path, exc_info=error)
-    return _answer(Problem(503, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
+    is_full = isinstance(error, ProviderUnavailable) and error.code is FailureCode.STORAGE_FULL
+    return _answer(Problem(503, "storage_full" if is_full else None, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
 
 
 def _on_database_error(error: Exception) -> Response:

@@ -16,6 +16,7 @@ ENDPOINT = "upload.create"
 # A form without script sends all its files at once. Each is held to the limit for files by itself; one that is too
 # large is read to its end, so that its sender hears why, and only a whole form beyond all sense is cut off.
 FORM_FILES_MAX = 50
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Part(IncomingFile):
@@ -33,7 +34,7 @@ class Part(IncomingFile):
             except Refused as refusal:
                 self.refused = refusal
             except OSError as error:
-                raise _full() if error.errno in {errno.ENOSPC, errno.EDQUOT} else error from error
+                raise _full() if error.errno in _NO_ROOM else error from error
         return memoryview(data).nbytes
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

@@ -19,7 +19,7 @@ from webapp.pipeline import lifecycle, stage_pause
 from webapp.pipeline.lifecycle import EndCode
 from webapp.pipeline.services import Services
 from webapp.pipeline.steps import Drained, Snoozed, StageContext, Stopping, WindowExceeded
-from webapp.providers.errors import ProviderError
+from webapp.providers.errors import FailureCode, ProviderError
 from webapp.search.neighbours import Rules
 from webapp.worker.backoff import Backoff, spread
 from webapp.worker.policy import ExecutionPolicy
@@ -32,6 +32,8 @@ LightHandler = Callable[[Lease], None]
 
 # The database was away: the job is not to blame, and the next try finds it back or ends with the window.
 DATABASE_PAUSE_SECONDS = 5.0
+# Nor is it where the disk for files is full, which takes a person to mend.
+FULL_PAUSE_SECONDS = 15.0
 _LOGGED_CHARACTERS_MAX = 300
 
 
@@ -177,6 +179,9 @@ class Attempts:
             case ProviderError() if stage_pause.is_about_the_account(error):
                 stage_pause.pause_after(queue, lease, _job_error(context, error))
                 outcome = Outcome.RELEASED
+            case ProviderError(code=FailureCode.STORAGE_FULL):
+                lifecycle.wait_for_room(queue, lease, spread(FULL_PAUSE_SECONDS))
+                outcome = Outcome.SNOOZED
             case ProviderError():
                 outcome = _OUTCOMES[lifecycle.end_after(queue, lease, error, _step(context))]
             case _ if trouble := trouble_of(error):
