@@ -5,6 +5,7 @@ start-up alone) everybody's. On PostgreSQL that choice is handed to row-level se
 SET LOCAL semantics, so it ends with the transaction and never leaks through the pool.
 """
 
+import select
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -16,15 +17,17 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+import psycopg
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from flask import Flask
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import JSON, DateTime, Dialect, Engine, LargeBinary, MetaData, Text, event, text
+from sqlalchemy import JSON, DateTime, Dialect, Engine, LargeBinary, MetaData, Text, event
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as Busy
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator, TypeEngine
@@ -124,8 +127,8 @@ def init_database(app: Flask, settings: Settings) -> None:
     db.init_app(app)
     Migrate(app, db, directory=str(_MIGRATIONS))
     with app.app_context():
-        if db.engine.dialect.name == "sqlite":
-            prepare_sqlite(db.engine)
+        prepare = prepare_sqlite if db.engine.dialect.name == "sqlite" else prepare_postgresql
+        prepare(db.engine)
 
 
 def schema_is_current() -> bool:
@@ -146,7 +149,6 @@ def engine_options(database_url: str, threads: int) -> dict[str, Any]:
         "pool_size": min(threads, 10),
         "max_overflow": 10,
         "pool_timeout": 10,
-        "pool_pre_ping": True,
         # An error's message ends in logs and on pages; what people's files say does not belong there.
         "hide_parameters": True,
         "connect_args": postgresql_connect_args("docmill"),
@@ -187,6 +189,68 @@ def prepare_sqlite(engine: Engine) -> None:
     def _begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("docmill_writes", True)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def prepare_postgresql(engine: Engine) -> None:
+    """A transaction and its scope begin in one round trip, and a connection that died in the pool is never lent."""
+
+    # The driver would send a BEGIN of its own, and wait for its answer.
+    @event.listens_for(engine, "connect")
+    def _begin_by_hand(connection: "psycopg.Connection[Any]", record: object) -> None:
+        connection.autocommit = True
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        scope = connection.get_execution_options().get("docmill_scope")
+        driver_connection: Any = connection.connection.driver_connection
+        with translated(engine, "the beginning of a transaction"):
+            # Several statements at once cannot be prepared.
+            driver_connection.execute(f"BEGIN{_set_scope(scope)}", prepare=False)
+
+    @event.listens_for(engine, "checkout")
+    def _check(connection: "psycopg.Connection[Any]", record: object, proxy: object) -> None:
+        if not is_quiet(connection):
+            raise InvalidatePoolError("the server ended this connection while nobody used it")
+
+
+def is_quiet(connection: "psycopg.Connection[Any]") -> bool:
+    """Whether an idle connection seems to live: a server that goes away says so, and nobody has read it yet.
+
+    That costs no round trip. An end that vanished without a word is missed by the system: see the settings above.
+    """
+    poll = select.poll()
+    try:
+        poll.register(connection.fileno(), select.POLLIN)
+    except psycopg.Error:
+        return False
+    return not poll.poll(0)
+
+
+@contextmanager
+def translated(engine: Engine, what: str) -> Iterator[None]:
+    """Callers know one kind of errors: the driver's become those that SQLAlchemy would raise."""
+    dialect = engine.dialect
+    try:
+        yield
+    except dialect.loaded_dbapi.Error as error:
+        is_lost = dialect.is_disconnect(error, None, None)
+        raise DBAPIError.instance(
+            what,
+            None,
+            error,
+            dialect.loaded_dbapi.Error,
+            hide_parameters=True,
+            connection_invalidated=is_lost,
+            dialect=dialect,
+        ) from error
+
+
+def _set_scope(scope: "Scope | None") -> str:
+    """The third argument makes both settings end with the transaction."""
+    if scope is None:
+        return ""
+    org, system = scope.org_id or "", "system" if scope.everywhere else ""
+    return f"; SELECT set_config('app.org_id', '{org}', true), set_config('app.scope', '{system}', true)"
 
 
 @contextmanager
@@ -282,10 +346,4 @@ def _check_join(outer: Scope, inner: Scope) -> None:
 def _enter(current: Session, scope: Scope) -> None:
     if scope.org_id is None and not scope.everywhere:
         raise NoTransaction("say whose rows this is about: an org_id, or everywhere=True")
-    connection = current.connection(execution_options={"docmill_writes": scope.writes})
-    if connection.dialect.name == "postgresql":
-        connection.execute(_SET_SCOPE, {"org": str(scope.org_id or ""), "scope": "system" if scope.everywhere else ""})
-
-
-# The third argument makes both settings end with the transaction.
-_SET_SCOPE = text("SELECT set_config('app.org_id', :org, true), set_config('app.scope', :scope, true)")
+    current.connection(execution_options={"docmill_writes": scope.writes, "docmill_scope": scope})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import bindparam, func, or_, select, update
 
 from webapp.accounts.keys import digest, new_secret
 from webapp.accounts.model import ApiToken, Org
@@ -18,6 +18,14 @@ from webapp.db import session
 
 NAME_LENGTH_MAX = 100
 USE_RECORDED_EVERY_SECONDS = 60
+
+_is_due = or_(ApiToken.last_used_at.is_(None), ApiToken.last_used_at < after(-USE_RECORDED_EVERY_SECONDS))
+# Made once: every request of a program asks it.
+_FIND = (
+    select(ApiToken.id, ApiToken.org_id, ApiToken.role, ApiToken.name, Org.name, _is_due)
+    .join(Org, Org.id == ApiToken.org_id)
+    .where(ApiToken.token_hash == bindparam("token_hash"), ApiToken.revoked_at.is_(None))
+)
 
 
 @dataclass(frozen=True)
@@ -44,13 +52,7 @@ def mark(token_id: UUID) -> str:
 
 def find(text: str) -> Found | None:
     """Who brings this token, unless it was revoked."""
-    due = or_(ApiToken.last_used_at.is_(None), ApiToken.last_used_at < after(-USE_RECORDED_EVERY_SECONDS))
-    row = session().execute(
-        select(ApiToken.id, ApiToken.org_id, ApiToken.role, ApiToken.name, Org.name, due)
-        .join(Org, Org.id == ApiToken.org_id)
-        .where(ApiToken.token_hash == digest(text), ApiToken.revoked_at.is_(None))
-    )
-    found = row.one_or_none()
+    found = session().execute(_FIND, {"token_hash": digest(text)}).one_or_none()
     if found is None:
         return None
     token_id, org_id, role, name, org_name, is_due = found

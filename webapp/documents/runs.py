@@ -23,6 +23,7 @@ from webapp.documents.states import DocumentStatus, EventKind, FailureType, RunS
 
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 _ERROR_CHARACTERS_MAX = 2000
+_ADD = insert(ProcessingRun.__table__)  # type: ignore[arg-type] # a table, as its mapper does not know
 # Work that follows a run is done long before so many more have ended.
 _FOLLOWED_RUNS_MAX = 10
 
@@ -209,7 +210,7 @@ def lock(document_id: UUID, org_id: UUID | None = None) -> None:
 def _insert(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> UUID:
     run_id = new_id()
     values = {"id": run_id, "org_id": org_id, "document_id": document_id, "trigger": trigger}
-    session().execute(insert(ProcessingRun).values(state=RunState.QUEUED, **values))
+    session().execute(_ADD, {"state": RunState.QUEUED, **values})
     events.record(org_id, document_id, run_id, EventKind.RUN_QUEUED, details={"trigger": trigger})
     return run_id
 

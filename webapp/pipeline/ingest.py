@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.exc import IntegrityError
 
 from webapp import db
 from webapp.clock import new_id
 from webapp.database_errors import DATABASE_ERRORS
 from webapp.documents import runs
-from webapp.documents.model import Document, ProcessingRun
+from webapp.documents.model import Document
+from webapp.documents.states import RunState
 from webapp.jobs.states import Priority
 from webapp.pipeline import lifecycle
 from webapp.pipeline.filenames import clean_filename
@@ -34,6 +35,8 @@ from webapp.providers.sniff import HEAD_BYTES, Sniffed, mismatch, sniff
 _log = logging.getLogger(__name__)
 
 _BLOCK_BYTES = 1 << 20
+# Made once: each upload asks it, most of the time for nothing.
+_SAME = select(Document).where(Document.org_id == bindparam("org_id"), Document.sha256 == bindparam("sha256"))
 
 
 class RefusalCode(StrEnum):
@@ -55,11 +58,19 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
+class IngestedRun:
+    """The run that processes an upload, as it stood when the upload was answered."""
+
+    id: UUID
+    state: str
+
+
+@dataclass(frozen=True)
 class Ingested:
     """What became of an upload. A file that was there before is its own answer: nothing was stored."""
 
     document: Document
-    run: ProcessingRun
+    run: IngestedRun
     duplicate_of: UUID | None = None
 
 
@@ -222,17 +233,17 @@ def _commit(services: Services, document: Document, priority: int) -> Ingested:
             max_attempts=services.settings.job_max_attempts,
             priority=priority,
         )
-        return Ingested(document, session.get_one(ProcessingRun, run_id))
+        return Ingested(document, IngestedRun(run_id, RunState.QUEUED))
 
 
 def _find(org_id: UUID, sha256: str) -> Ingested | None:
     with db.reading(org_id) as session:
-        same = select(Document).where(Document.org_id == org_id, Document.sha256 == sha256)
-        document = session.scalar(same)
+        document = session.scalar(_SAME, {"org_id": org_id, "sha256": sha256})
         run_id = runs.newest_of(document.id) if document else None
-        if document is None or run_id is None:
+        state = runs.state_of(run_id) if run_id else None
+        if document is None or run_id is None or state is None:
             return None
-        return Ingested(document, session.get_one(ProcessingRun, run_id), duplicate_of=document.id)
+        return Ingested(document, IngestedRun(run_id, state), duplicate_of=document.id)
 
 
 def _remove(services: Services, path: str) -> None:

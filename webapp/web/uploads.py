@@ -5,7 +5,8 @@ import io
 from typing import IO, Any
 
 from flask import Flask, Request, g
-from werkzeug.formparser import FormDataParser
+from werkzeug.datastructures import FileStorage, MultiDict
+from werkzeug.formparser import FormDataParser, MultiPartParser
 
 from webapp.pipeline.ingest import IncomingFile, Refused
 from webapp.web import sentences
@@ -16,6 +17,7 @@ ENDPOINT = "upload.create"
 # A form without script sends all its files at once. Each is held to the limit for files by itself; one that is too
 # large is read to its end, so that its sender hears why, and only a whole form beyond all sense is cut off.
 FORM_FILES_MAX = 50
+BLOCK_BYTES = 1 << 18
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -42,8 +44,29 @@ class Part(IncomingFile):
         return 0 if self.closed else super().seek(offset, whence)
 
 
+class _Reader(FormDataParser):
+    """A form parser that reads in larger blocks: what is left of one in the server is copied with every read."""
+
+    def _parse_multipart(
+        self, stream: IO[bytes], mimetype: str, content_length: int | None, options: dict[str, str]
+    ) -> tuple[IO[bytes], MultiDict[str, str], MultiDict[str, FileStorage]]:
+        boundary = options.get("boundary", "").encode("ascii")
+        if not boundary:
+            raise ValueError("a form without a boundary between its parts")
+        parser = MultiPartParser(
+            self.stream_factory,
+            max_form_memory_size=self.max_form_memory_size,
+            max_form_parts=self.max_form_parts,
+            cls=self.cls,
+            buffer_size=BLOCK_BYTES,
+        )
+        return stream, *parser.parse(stream, boundary, content_length)
+
+
 class UploadRequest(Request):
     """A request whose files go straight to the folder that they will be stored from."""
+
+    form_data_parser_class = _Reader
 
     def make_form_data_parser(self) -> FormDataParser:
         """A parser that says so where it cannot go on; by itself it would act as if nothing had been sent."""
