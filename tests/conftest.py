@@ -6,6 +6,7 @@ keeps one that is about what only PostgreSQL does to it.
 """
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +17,20 @@ from flask_migrate import upgrade
 from sqlalchemy import create_engine, text
 
 from tests import postgres
-from tests.applications import CompiledTemplates, Keeper
+from tests.applications import MEMORY_MB, CompiledTemplates, Keeper
 from tests.bare import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.emptied import Emptied
 from webapp.app import create_app
 from webapp.config import Settings
+from webapp.providers.local_extract import LocalExtractor
 
 # Many tests know them from here.
 __all__ = ["DatabaseUnderTest", "dispose", "make_bare_app", "settings_for"]
 
 
 Flask.jinja_options["bytecode_cache"] = CompiledTemplates()
+# Power does not fail here, so nobody has to wait for the disk. Processes that tests start do wait.
+os.fsync = lambda fd: None
 
 
 def _migrate(settings: Settings) -> None:
@@ -92,6 +96,12 @@ def keeper() -> Iterator[Keeper]:
 
 
 @pytest.fixture(scope="session")
+def local_extractor(keeper: Keeper) -> LocalExtractor:
+    """One parsers' process for all tests of this worker."""
+    return keeper.extractor
+
+
+@pytest.fixture(scope="session")
 def sqlite_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where each test finds its SQLite file: always here, so that one engine serves them all."""
     return tmp_path_factory.mktemp("sqlite") / "docmill.sqlite3"
@@ -137,6 +147,7 @@ def settings(database: DatabaseUnderTest, tmp_path: Path) -> Settings:
         POLL_SECONDS="0.05",
         HEARTBEAT_SECONDS="0.2",
         BACKOFF_BASE_SECONDS="0.1",
+        EXTRACT_MEMORY_MB=str(MEMORY_MB),
         MODELS_DIR=str(postgres.ROOT / ".cache" / "models"),
     )
 

@@ -9,8 +9,10 @@ import pytest
 from flask import Flask
 from sqlalchemy import func, literal, select, text
 
+from tests.bare import dispose, make_bare_app
 from webapp.accounts.model import Org
 from webapp.clock import after, new_id, now
+from webapp.config import Settings
 from webapp.db import NoTransaction, db, in_transaction, reading, session, transaction
 from webapp.search.model import CachedEmbedding
 
@@ -94,9 +96,11 @@ def test_two_writers_wait_for_each_other(bare_app: Flask) -> None:
 
 
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-def test_sqlite_is_durable_and_strict(bare_app: Flask) -> None:
-    with reading(everywhere=True) as opened:
+def test_sqlite_is_durable_and_strict(settings: Settings) -> None:
+    app = make_bare_app(settings)
+    with app.app_context(), reading(everywhere=True) as opened:
         found = [opened.execute(text(f"PRAGMA {name}")).scalar() for name in ("synchronous", "foreign_keys")]
+    dispose(app)
     assert found == [2, 1]
 
 

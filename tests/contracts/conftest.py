@@ -31,13 +31,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStore]
             yield store
 
 
-@pytest.fixture(scope="session")
-def local_extractor() -> Iterator[LocalExtractor]:
-    extractor = LocalExtractor(memory_mb=512)
-    yield extractor
-    extractor.close()
-
-
 @pytest.fixture(scope="session", params=["local", "azure", LIVE])
 def extractor(request: pytest.FixtureRequest, local_extractor: LocalExtractor) -> Extractor:
     if request.param == "local":

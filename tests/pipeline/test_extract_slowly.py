@@ -30,8 +30,10 @@ def two_pages(number: int) -> bytes:
 
 
 @pytest.fixture
-def place(workplace: Workplace, extractor: LocalExtractor, documentintelligence: DocumentIntelligence) -> SlowPlace:
-    slow = azure_extractor(documentintelligence, extractor, window_pages=WINDOW)
+def place(
+    workplace: Workplace, local_extractor: LocalExtractor, documentintelligence: DocumentIntelligence
+) -> SlowPlace:
+    slow = azure_extractor(documentintelligence, local_extractor, window_pages=WINDOW)
     place = SlowPlace(workplace, slow, documentintelligence)
     place.use(slow)
     return place

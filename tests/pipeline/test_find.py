@@ -55,8 +55,10 @@ def test_there_is_a_limit(workplace: Workplace) -> None:
 
 
 @pytest.mark.slow
-def test_meaning_is_found_without_a_common_word(bare_app: Flask, settings: Settings, extractor: LocalExtractor) -> None:
-    workplace = make_workplace(settings, extractor)
+def test_meaning_is_found_without_a_common_word(
+    bare_app: Flask, settings: Settings, local_extractor: LocalExtractor
+) -> None:
+    workplace = make_workplace(settings, local_extractor)
     workplace.with_embedder(LocalEmbedder(settings.models_dir, threads=1))  # type: ignore[arg-type] # no failures here
     wanted = workplace.processed(b"The physician prescribed tablets against the patient's headache.", "a.txt")
     workplace.processed(b"The invoice for the timber has to be paid within thirty days.", "b.txt")

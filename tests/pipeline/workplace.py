@@ -170,8 +170,9 @@ class Workplace:
             return list(opened.scalars(select(Chunk).where(Chunk.document_id == document_id).order_by(Chunk.ordinal)))
 
     def all(self, table: type[Any]) -> list[Any]:
+        """The rows of a table, the oldest first: an id begins with its time."""
         with reading(self.org_id) as opened:
-            return list(opened.scalars(select(table)))
+            return list(opened.scalars(select(table).order_by(*table.__table__.primary_key)))
 
     def steps(self, run_id: UUID) -> list[tuple[str, str]]:
         """Kind and step of the lines of a run that are about steps."""

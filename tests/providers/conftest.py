@@ -1,6 +1,5 @@
 """What the providers' tests share; the contract suites take the same from here."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,5 @@ def embedder(models: Path) -> LocalEmbedder:
 
 
 @pytest.fixture(scope="session")
-def extractor() -> Iterator[LocalExtractor]:
-    extractor = LocalExtractor(memory_mb=512)
-    yield extractor
-    extractor.close()
+def extractor(local_extractor: LocalExtractor) -> LocalExtractor:
+    return local_extractor
