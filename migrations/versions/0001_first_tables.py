@@ -338,9 +338,10 @@ def _documents() -> None:
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.Column("outcome", sa.Text(), nullable=False),
         sa.Column("reused", sa.Boolean(), nullable=False),
+        sa.Column("price", sa.Float(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.CheckConstraint("outcome IN ('ok', 'error', 'unknown')", name=op.f("ck_provider_calls_outcome")),
-        sa.CheckConstraint("units >= 0 AND seconds >= 0", name=op.f("ck_provider_calls_amounts")),
+        sa.CheckConstraint("units >= 0 AND seconds >= 0 AND price >= 0", name=op.f("ck_provider_calls_amounts")),
         sa.ForeignKeyConstraint(
             ["org_id", "run_id"],
             ["processing_runs.org_id", "processing_runs.id"],

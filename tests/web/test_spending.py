@@ -12,8 +12,9 @@ from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, work
 from webapp.clock import after
 from webapp.db import reading, transaction
 from webapp.documents.model import ProviderCall
+from webapp.pipeline.prices import Prices
 from webapp.web.formatting import price
-from webapp.web.spending import Prices, spending
+from webapp.web.spending import spending
 
 
 class Paid(HashedWords):
@@ -23,11 +24,9 @@ class Paid(HashedWords):
 @pytest.fixture
 def people(app: Flask) -> People:
     found = services_of(app)
-    app.extensions["docmill"] = replace(found, providers=replace(found.providers, embedder=Paid()))
+    settings = replace(found.settings, price_embed_passage=0.5, price_extract_page=7.0)
+    app.extensions["docmill"] = replace(found, settings=settings, providers=replace(found.providers, embedder=Paid()))
     return People(app)
-
-
-PRICES = Prices({"embed": 0.5, "extract": 7.0}, "EUR")
 
 
 def test_what_was_asked_for_costs_and_what_was_known_saves(app: Flask, people: People) -> None:
@@ -38,7 +37,7 @@ def test_what_was_asked_for_costs_and_what_was_known_saves(app: Flask, people: P
     work_off(app)
 
     with app.app_context(), reading(program.org_id):
-        found = spending(program.org_id, PRICES)
+        found = spending(program.org_id, "EUR")
     by_operation = {(row.provider, row.operation): row for row in found.rows}
     embed, extract = by_operation["somebody", "embed"], by_operation["local", "extract"]
     assert (embed.calls, embed.units, embed.units_saved) == (1, 1, 1)
@@ -49,6 +48,24 @@ def test_what_was_asked_for_costs_and_what_was_known_saves(app: Flask, people: P
     assert shown["currency"] == "USD"
     assert {row["operation"] for row in shown["rows"]} == {"embed", "extract"}
     assert "Saved by the caches" in people.browser("ops", email="o@example.org").get("/ops").text
+
+
+def test_a_call_keeps_the_price_of_its_day(app: Flask, people: People) -> None:
+    program = people.program("ops")
+    shelve(program, notes(1))
+    work_off(app)
+    found = services_of(app)
+    app.extensions["docmill"] = replace(found, settings=replace(found.settings, price_embed_passage=2.0))
+    shelve(program, ("other.md", NOTES + b"\nSomething else.\n"))
+    work_off(app)
+    with app.app_context(), reading(program.org_id):
+        assert spending(program.org_id, "EUR").price == 0.5 + 2.0
+
+
+def test_what_this_machine_does_is_free() -> None:
+    prices = Prices({"extract": 7.0})
+    assert prices.of_units("azure", "extract", 3) == 21.0
+    assert prices.of_units("local", "extract", 3) == prices.of_units("azure", "dance", 3) == 0.0
 
 
 def test_days_are_told_apart_and_old_ones_left_out(app: Flask, people: People) -> None:
@@ -66,7 +83,7 @@ def test_days_are_told_apart_and_old_ones_left_out(app: Flask, people: People) -
     work_off(app)
 
     with app.app_context(), reading(program.org_id):
-        rows = spending(program.org_id, PRICES).rows
+        rows = spending(program.org_id, "EUR").rows
     assert [row.operation for row in rows] == ["extract", "embed", "extract"]
     assert rows[0].day == rows[1].day > rows[2].day
 

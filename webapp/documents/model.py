@@ -207,7 +207,7 @@ class ProviderCall(Base):
     __tablename__ = "provider_calls"
     __table_args__ = (
         CheckConstraint("outcome IN ('ok', 'error', 'unknown')", name="outcome"),
-        CheckConstraint("units >= 0 AND seconds >= 0", name="amounts"),
+        CheckConstraint("units >= 0 AND seconds >= 0 AND price >= 0", name="amounts"),
         belongs_to_run(),
         Index("ix_provider_calls_org_id_created_at", "org_id", "created_at"),
         Index("ix_provider_calls_org_id_run_id", "org_id", "run_id"),
@@ -222,4 +222,6 @@ class ProviderCall(Base):
     seconds: Mapped[float] = mapped_column(Float)
     outcome: Mapped[str] = mapped_column(Text)
     reused: Mapped[bool] = mapped_column(default=False)
+    # Estimated by the settings of its day: what was spent or, where it was reused, what was saved.
+    price: Mapped[float] = mapped_column(Float, default=0.0)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())

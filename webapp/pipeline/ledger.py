@@ -18,8 +18,10 @@ def record_call(
     """Add one line: `units` are pages or texts, whatever the provider counts.
 
     The outcome is "ok", "error", or "unknown" where no answer came and it may be on the provider's
-    bill all the same.
+    bill all the same. The price is an estimate by today's settings: of what a cache saved where
+    something was reused, and nothing where an operation failed.
     """
+    price = 0.0 if outcome == "error" else context.prices.of_units(provider, operation, units)
     session().add(
         ProviderCall(
             org_id=context.org_id,
@@ -30,5 +32,6 @@ def record_call(
             seconds=round(seconds, 4),
             outcome=outcome,
             reused=reused,
+            price=price,
         )
     )

@@ -13,6 +13,7 @@ from webapp.clock import monotonic, utc_now
 from webapp.documents import events
 from webapp.documents.states import EventKind
 from webapp.jobs.queue import JobQueue, Lease
+from webapp.pipeline.prices import Prices
 from webapp.pipeline.stages import Step, progress_at
 from webapp.providers.errors import ProviderError, RateLimited
 from webapp.providers.ports import Providers
@@ -78,6 +79,7 @@ class StageContext:
     job_attempts: int = 5
     poll_attempts: int = 20
     linking: Rules = field(default_factory=Rules)
+    prices: Prices = field(default_factory=Prices)
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
     parsed: dict[str, Any] = field(init=False, default_factory=dict)

@@ -45,11 +45,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Started:
-    """How many parts were begun now, how many were known, and how many others work on."""
+    """How many parts were begun now, how many were known and how long they are, and how many others work on."""
 
     begun: int
     known: int
     waiting: int
+    known_seconds: int = 0
 
 
 def transcribe_start(context: StageContext) -> None:
@@ -138,19 +139,22 @@ def _parts(context: StageContext) -> list[Part]:
 def _start_all(context: StageContext) -> Started:
     blobs, recogniser = context.providers.blobs, speech(context).recogniser
     parts = _parts(context)
-    begun = waiting = 0
+    begun = waiting = known_seconds = 0
     with ExitStack() as stack:
         audio: Path | None = None
         for place, part in enumerate(parts):
             context.check()
-            if not blobs.exists(part.heard_path):
-                if not blobs.exists(part.operation_path):
+            is_heard = blobs.exists(part.heard_path)
+            is_known = is_heard or blobs.exists(part.operation_path)
+            known_seconds += _seconds(part) if is_known else 0
+            if not is_heard:
+                if not is_known:
                     audio = audio or stack.enter_context(blobs.local_copy(context.artifact("audio")))
                     _start(context, recogniser, audio, part, _share(context, place, len(parts)))
                     begun += 1
                 waiting += not blobs.exists(part.heard_path)
             context.progress((place + 1) / len(parts))
-    return Started(begun, len(parts) - begun, waiting)
+    return Started(begun, len(parts) - begun, waiting, known_seconds)
 
 
 def _share(context: StageContext, place: int, count: int) -> Callable[[float], None]:
@@ -169,14 +173,17 @@ def _start(
         context.providers.blobs.put_bytes(part.heard_path, answer.to_json())
     seconds = monotonic() - began
     with context.transaction():
-        units = round(part.clip.end - part.clip.start)
-        record_call(context, recogniser.name, "transcribe", units=units, seconds=seconds)
+        record_call(context, recogniser.name, "transcribe", units=_seconds(part), seconds=seconds)
+
+
+def _seconds(part: Part) -> int:
+    return round(part.clip.end - part.clip.start)
 
 
 def _started(context: StageContext, result: Started) -> Stored:
     if result.known:
         name = speech(context).recogniser.name
-        record_call(context, name, "transcribe", units=0, seconds=0.0, reused=True)
+        record_call(context, name, "transcribe", units=result.known_seconds, seconds=0.0, reused=True)
     details = {"started": result.begun, "reused": result.known, "waiting": result.waiting}
     return Stored(details=details, reused=result.begun == 0 and result.known > 0)
 

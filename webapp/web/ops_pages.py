@@ -27,7 +27,7 @@ from webapp.web import figures, fragments, sentences
 from webapp.web.access import get_job, ops_only, org_id, principal, services
 from webapp.web.errors import Problem
 from webapp.web.sentences import Sentence
-from webapp.web.spending import Prices, spending
+from webapp.web.spending import spending
 from webapp.web.stage_pages import is_drained, stage_rows
 
 pages = Blueprint("ops", __name__, url_prefix="/ops")
@@ -185,7 +185,7 @@ def _overview(org: UUID) -> dict[str, Any]:
             "counts": _counts(org),
             "oldest_due_seconds": figures.oldest_due_seconds(org),
             "workers": figures.workers(_BEATS_MISSED * settings.heartbeat_seconds),
-            "spending": spending(org, Prices.of(settings)),
+            "spending": spending(org, settings.price_currency),
             "outdated": library.count_matching(org, with_other_vectors(services())),
             "database": session.get_bind().dialect.name,
         }

@@ -1,6 +1,6 @@
 """What providers were paid, as far as it can be told from here, and what the caches saved: by day, provider, operation.
 
-Prices are settings and belong to the present: the ledger keeps amounts. What this machine did itself is free.
+Each call keeps the price that the settings of its day gave it. What this machine did itself is free.
 """
 
 from collections.abc import Sequence
@@ -11,36 +11,11 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, case, func, select
 
 from webapp.clock import after
-from webapp.config import Settings
 from webapp.db import session
 from webapp.documents.model import ProviderCall
 
 DAYS_SHOWN = 30
 ROWS_MAX = 500
-FREE = "local"
-
-
-@dataclass(frozen=True)
-class Prices:
-    """The price of one unit of each operation: a page, a passage, a second of sound, a part of a transcript."""
-
-    by_operation: dict[str, float]
-    currency: str
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Prices":
-        """As the settings say."""
-        prices = {
-            "extract": settings.price_extract_page,
-            "embed": settings.price_embed_passage,
-            "transcribe": settings.price_transcribe_second,
-            "analyze": settings.price_analyze_segment,
-        }
-        return cls(prices, settings.price_currency)
-
-    def of_units(self, provider: str, operation: str, units: int) -> float:
-        """What so many units cost."""
-        return 0.0 if provider == FREE else units * self.by_operation.get(operation, 0.0)
 
 
 @dataclass(frozen=True)
@@ -69,7 +44,7 @@ class Spending:
     price_saved: float
 
 
-def spending(org_id: UUID, prices: Prices, days: int = DAYS_SHOWN) -> Spending:
+def spending(org_id: UUID, currency: str, days: int = DAYS_SHOWN) -> Spending:
     """An org's last days, in one query."""
     day = _day().label("day")
     paid = case((ProviderCall.reused, 0), (ProviderCall.outcome == "error", 0), else_=ProviderCall.units)
@@ -79,6 +54,8 @@ def spending(org_id: UUID, prices: Prices, days: int = DAYS_SHOWN) -> Spending:
         func.sum(paid),
         func.sum(case((ProviderCall.reused, 0.0), else_=ProviderCall.seconds)),
         func.sum(case((ProviderCall.reused, ProviderCall.units), else_=0)),
+        func.sum(case((ProviderCall.reused, 0.0), else_=ProviderCall.price)),
+        func.sum(case((ProviderCall.reused, ProviderCall.price), else_=0.0)),
     )
     found = session().execute(
         select(day, ProviderCall.provider, ProviderCall.operation, *columns)
@@ -87,12 +64,12 @@ def spending(org_id: UUID, prices: Prices, days: int = DAYS_SHOWN) -> Spending:
         .order_by(day.desc(), ProviderCall.provider, ProviderCall.operation)
         .limit(ROWS_MAX)
     )
-    rows = [_spent(prices, row) for row in found]
-    return Spending(rows, prices.currency, sum(row.price for row in rows), sum(row.price_saved for row in rows))
+    rows = [_spent(row) for row in found]
+    return Spending(rows, currency, sum(row.price for row in rows), sum(row.price_saved for row in rows))
 
 
-def _spent(prices: Prices, row: Any) -> Spent:
-    day, provider, operation, calls, failed, units, seconds, saved = row
+def _spent(row: Any) -> Spent:
+    day, provider, operation, calls, failed, units, seconds, units_saved, price, price_saved = row
     return Spent(
         day=str(day),
         provider=provider,
@@ -101,9 +78,9 @@ def _spent(prices: Prices, row: Any) -> Spent:
         failed=int(failed),
         units=int(units),
         seconds=float(seconds),
-        units_saved=int(saved),
-        price=prices.of_units(provider, operation, int(units)),
-        price_saved=prices.of_units(provider, operation, int(saved)),
+        units_saved=int(units_saved),
+        price=float(price),
+        price_saved=float(price_saved),
     )
 
 

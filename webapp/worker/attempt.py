@@ -17,6 +17,7 @@ from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
 from webapp.pipeline import lifecycle, stage_pause
 from webapp.pipeline.lifecycle import EndCode
+from webapp.pipeline.prices import Prices
 from webapp.pipeline.services import Services
 from webapp.pipeline.steps import Drained, Snoozed, StageContext, Stopping, WindowExceeded
 from webapp.providers.errors import FailureCode, ProviderError
@@ -129,6 +130,7 @@ class Attempts:
             job_attempts=self.policy.job_attempts,
             poll_attempts=self.policy.poll_attempts,
             linking=Rules(settings.connection_neighbours, settings.connection_threshold),
+            prices=Prices.of(settings),
         )
 
     def _work(self, context: StageContext) -> BaseException | None:
