@@ -28,8 +28,8 @@ def _of_the_pool() -> Iterator[Any]:
 
 @contextmanager
 def _of_the_queue() -> Iterator[Any]:
-    with connections().cursor() as cursor:
-        yield cursor.connection
+    with connections().lend() as here:
+        yield here.cursor.connection
 
 
 @contextmanager

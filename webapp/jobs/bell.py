@@ -1,11 +1,11 @@
 """Wakes workers that sleep: there may be something to do.
 
-A worker that is about to sleep says so, looks once more, and then sleeps. Whoever has committed a job asks
-whether anybody sleeps, and only then rings: so no ring is missed, and none is sent to people at work. (On
-PostgreSQL commits that notify queue up behind one lock, which many of them would feel.)
+A worker that is about to sleep says so, looks once more, and then sleeps. Whoever commits a job asks whether
+anybody sleeps, and only then rings: so no ring is missed, and none is sent to people at work. (On PostgreSQL
+commits that notify queue up behind one lock, which many of them would feel.)
 
-Between processes the bell is LISTEN and NOTIFY, and "I sleep" is a lock that sleepers share and that whoever wants
-to ring cannot have. Within one process it is a pipe. A ring that gets lost all the same costs a poll.
+Between processes the bell is LISTEN and NOTIFY, and "I sleep" are locks that sleepers share and of which whoever
+brings work cannot have one. Within one process it is a pipe. A ring that gets lost all the same costs a poll.
 """
 
 import logging
@@ -16,17 +16,20 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
+from psycopg.errors import LockNotAvailable
+
 from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import after_commit, db
 from webapp.jobs.connections import connections
+from webapp.jobs.postgresql import CHANNEL, FALL_ASLEEP, RING
 
 _log = logging.getLogger(__name__)
 
-_CHANNEL = "docmill_jobs"
-_SLEEPERS = "hashtext('docmill sleepers')"
-_RING = f"SELECT pg_notify('{_CHANNEL}', '') WHERE NOT pg_try_advisory_xact_lock({_SLEEPERS})"
-_FALL_ASLEEP = f"SELECT pg_advisory_lock_shared({_SLEEPERS})"
-_GET_UP = f"SELECT pg_advisory_unlock_shared({_SLEEPERS})"
+_GET_UP = "SELECT pg_advisory_unlock_all()"
+# Work that takes longer to be committed is not waited for: until then this one polls.
+_LISTEN = f"LISTEN {CHANNEL}; SET lock_timeout = '100ms'"
+
+_READ_BYTES = 4096
 
 # Those who sleep in this process.
 _bells: "WeakSet[Bell]" = WeakSet()
@@ -46,15 +49,17 @@ def _ring() -> None:
             bell.ring()
         return
     # What was to be told is committed; sleepers who are not told find it at their next poll.
-    with suppress(*DATABASE_ERRORS), connections().cursor() as cursor:
-        cursor.execute(_RING)
+    with suppress(*DATABASE_ERRORS), connections().lend() as here:
+        here.cursor.execute(RING)
 
 
 class Bell:
     """One sleeper's. All but `ring` is for one thread at a time, inside an application context."""
 
     def __init__(self) -> None:
-        self._woken = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._woken, self._waker = os.pipe()
+        for end in (self._woken, self._waker):
+            os.set_blocking(end, False)
         self._lock = threading.Lock()
         self._line: Any = None
         self._is_asleep = False
@@ -69,8 +74,10 @@ class Bell:
     def ring(self) -> None:
         """Wake this sleeper, now or when it next falls asleep. From any thread."""
         with self._lock:
+            # Where it is full it is loud enough.
             if self._woken >= 0:
-                os.eventfd_write(self._woken, 1)
+                with suppress(BlockingIOError):
+                    os.write(self._waker, b"!")
 
     def fall_asleep(self) -> None:
         """Say that somebody sleeps; look once more after it, and only then `wait`."""
@@ -103,7 +110,7 @@ class Bell:
         heard = {number for number, _ in poll.poll(max(0.0, seconds) * 1000)}
         if self._woken in heard:
             with suppress(BlockingIOError):
-                os.eventfd_read(self._woken)
+                os.read(self._woken, _READ_BYTES)
         if heard - {self._woken}:
             self._pick_up()
 
@@ -115,6 +122,7 @@ class Bell:
         with self._lock:
             if self._woken >= 0:
                 os.close(self._woken)
+                os.close(self._waker)
             self._woken = -1
 
     def _listen(self) -> None:
@@ -124,9 +132,13 @@ class Bell:
                 self._is_deaf = True
                 return
             self._line = connections().open()
-            self._line.execute(f"LISTEN {_CHANNEL}")
-        self._line.execute(_FALL_ASLEEP)
-        self._is_asleep = True
+            self._line.execute(_LISTEN, prepare=False)
+        try:
+            self._line.execute(FALL_ASLEEP)
+        except LockNotAvailable:
+            self._line.execute(_GET_UP)
+        else:
+            self._is_asleep = True
 
     def _pick_up(self) -> None:
         """Take what has arrived off the line, or find that it is dead."""

@@ -5,11 +5,10 @@ statements), which only a direct connection can: through a pooler they would lea
 statements run in an ordinary transaction.
 """
 
-import select
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -17,13 +16,16 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 from sqlalchemy import Engine, event
-from sqlalchemy.exc import DBAPIError
 
-from webapp.db import db, in_transaction, transaction, write_turn
+from webapp.clock import monotonic
+from webapp.db import db, in_transaction, is_quiet, transaction, translated, write_turn
 from webapp.jobs import postgresql, sqlite
 
 # Each thread of a worker that talks to the queue has one at most; more are closed when they come back.
 _KEPT = 4
+# One that was used so shortly ago is as good as one in use.
+_FRESH_SECONDS = 0.02
+_WHAT = "a statement of the queue"
 _SETTINGS = {"app.scope": "system", "plan_cache_mode": "force_generic_plan", **postgresql.PLANNER}
 _SETTLE = "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items())
 
@@ -49,8 +51,9 @@ class Connections:
         # Weakly, or an engine that is remembered by these would never be forgotten.
         self._engine = weakref.ref(engine)
         self._is_sqlite = engine.dialect.name == "sqlite"
+        self._statements = _STATEMENTS[engine.dialect.name]
         self._lock = threading.Lock()
-        self._idle: list[Any] = []
+        self._idle: list[tuple[Any, float]] = []
         self._disposals = 0
         self._is_direct: bool | None = None
         event.listen(engine, "engine_disposed", self._close)
@@ -62,20 +65,38 @@ class Connections:
             self._give_back(self._take())
         return bool(self._is_direct)
 
+    def lend(self) -> AbstractContextManager[Hot]:
+        """A connection of our own; on SQLite in a write transaction, elsewhere each statement is one."""
+        return self._lend_in_turn() if self._is_sqlite else self._lend()
+
     @contextmanager
-    def cursor(self) -> Iterator[Any]:
-        """A cursor on a connection of our own; on SQLite in a write transaction, elsewhere each statement is one."""
+    def _lend(self) -> Iterator[Hot]:
+        """For each job of some workers: one generator, where others are made of several."""
+        disposals = self._disposals
+        try:
+            connection = self._take()
+            try:
+                yield Hot(connection.cursor(), self._statements, is_own=True)
+            except BaseException:
+                # Nothing is known about it any more.
+                connection.close()
+                raise
+        except psycopg.Error:
+            with self._translated():
+                raise
+        self._give_back(connection, disposals)
+
+    @contextmanager
+    def _lend_in_turn(self) -> Iterator[Hot]:
         with self._translated(), write_turn():
             disposals, connection = self._disposals, self._take()
             try:
                 cursor = connection.cursor()
-                if self._is_sqlite:
-                    cursor.execute("BEGIN IMMEDIATE")
-                yield cursor
-                if self._is_sqlite:
-                    cursor.execute("COMMIT")
+                cursor.execute("BEGIN IMMEDIATE")
+                yield Hot(cursor, self._statements, is_own=True)
+                cursor.execute("COMMIT")
             except BaseException:
-                self._drop(connection)
+                connection.close()
                 raise
             self._give_back(connection, disposals)
 
@@ -86,11 +107,11 @@ class Connections:
 
     def _take(self) -> Any:
         while True:
-            with self._lock:
-                connection = self._idle.pop() if self._idle else None
-            if connection is None:
+            try:
+                connection, since = self._idle.pop()
+            except IndexError:
                 return self._open()
-            if self._is_sqlite or _is_quiet(connection):
+            if self._is_sqlite or monotonic() - since < _FRESH_SECONDS or is_quiet(connection):
                 return connection
             connection.close()
 
@@ -120,25 +141,21 @@ class Connections:
             # One that was lent before the engine was disposed of has outlived its purpose.
             is_wanted = self._is_direct and of in {None, self._disposals}
             if len(self._idle) < _KEPT and is_wanted:
-                self._idle.append(connection)
+                self._idle.append((connection, monotonic()))
                 return
-        connection.close()
-
-    def _drop(self, connection: Any) -> None:
-        """After an error nothing is known about it; closing it also ends what was begun."""
         connection.close()
 
     def _close(self, engine: Engine) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
             self._disposals += 1
-        for connection in idle:
+        for connection, _ in idle:
             connection.close()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         """Callers know one kind of errors: SQLAlchemy's."""
-        with translated(self._known_engine()):
+        with translated(self._known_engine(), _WHAT):
             yield
 
     def _known_engine(self) -> Engine:
@@ -146,24 +163,6 @@ class Connections:
         if engine is None:
             raise RuntimeError("the application that these connections belonged to is gone")
         return engine
-
-
-@contextmanager
-def translated(engine: Engine) -> Iterator[None]:
-    """The driver's errors as SQLAlchemy would raise them."""
-    driver = engine.dialect.loaded_dbapi
-    try:
-        yield
-    except driver.Error as error:
-        raise DBAPIError.instance(
-            "a statement of the queue",
-            None,
-            error,
-            driver.Error,
-            hide_parameters=True,
-            connection_invalidated=engine.dialect.is_disconnect(error, None, None),
-            dialect=engine.dialect,
-        ) from error
 
 
 _by_engine: WeakKeyDictionary[Engine, Connections] = WeakKeyDictionary()
@@ -181,32 +180,21 @@ def connections() -> Connections:
     return found
 
 
-@contextmanager
-def hot() -> Iterator[Hot]:
+def hot() -> AbstractContextManager[Hot]:
     """The caller's transaction where one is open, else a connection of our own."""
     own = connections()
-    statements = _STATEMENTS[db.engine.dialect.name]
-    if not in_transaction() and own.is_direct:
-        with own.cursor() as cursor:
-            yield Hot(cursor, statements, is_own=True)
-        return
-    with transaction(everywhere=True) as opened, translated(db.engine):
+    return own.lend() if own.is_direct and not in_transaction() else _joined()
+
+
+@contextmanager
+def _joined() -> Iterator[Hot]:
+    with transaction(everywhere=True) as opened, translated(db.engine, _WHAT):
         driver_connection: Any = opened.connection().connection.driver_connection
         cursor = driver_connection.cursor()
         try:
-            yield Hot(cursor, statements, is_own=False)
+            yield Hot(cursor, _STATEMENTS[db.engine.dialect.name], is_own=False)
         finally:
             cursor.close()
-
-
-def _is_quiet(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether an idle connection seems to live: a server that goes away says so, and nobody has read it yet."""
-    poll = select.poll()
-    try:
-        poll.register(connection.fileno(), select.POLLIN)
-    except psycopg.Error:
-        return False
-    return not poll.poll(0)
 
 
 _STATEMENTS: dict[str, ModuleType] = {"postgresql": postgresql, "sqlite": sqlite}

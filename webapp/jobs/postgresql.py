@@ -5,7 +5,7 @@ line to line (a stage that may not be worked on costs one jump, however long its
 lines that were served least go first, and locks the jobs it takes from their beginnings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
@@ -112,6 +112,15 @@ _AT_WORK = f"SELECT stage, count(*) FROM {_JOBS} WHERE {LEASED} AND stage = ANY(
 # Whoever counts the jobs of a limited stage must be alone until its own claim is committed.
 _COUNT_ALONE = "SELECT pg_advisory_xact_lock(hashtext('docmill stage limits'))"
 
+# A worker that sleeps holds all of these locks together with others; whoever brings work wants one of them alone,
+# until it is committed. It gets none where somebody sleeps, and nobody falls asleep without seeing that work.
+CHANNEL = "docmill_jobs"
+_SLEEPERS, _DOORS = "hashtext('docmill sleepers')", 16
+FALL_ASLEEP = f"SELECT pg_advisory_lock_shared({_SLEEPERS}, door) FROM generate_series(0, {_DOORS - 1}) AS door"
+RING = f"""
+SELECT pg_notify('{CHANNEL}', '') WHERE NOT pg_try_advisory_xact_lock({_SLEEPERS}, mod(pg_backend_pid(), {_DOORS}))
+"""
+
 _ENDED = """status = 'COMPLETED', lease_id = NULL, locked_by = NULL,
     completed_at = statement_timestamp(), updated_at = statement_timestamp()"""
 COMPLETE = f"UPDATE {_JOBS} SET {_ENDED} WHERE id = %s AND lease_id = %s"
@@ -120,16 +129,36 @@ COMPLETE_MANY = f"""
 UPDATE {_JOBS} job SET {_ENDED} FROM unnest(%s::uuid[], %s::uuid[]) AS mine (id, lease_id)
 WHERE job.id = mine.id AND job.lease_id = mine.lease_id RETURNING job.id
 """
-ENQUEUE = f"""
+_NEW = {
+    "stage": "text",
+    "payload": "jsonb",
+    "checkpoint": "jsonb",
+    "id": "uuid",
+    "org_id": "uuid",
+    "document_id": "uuid",
+    "run_id": "uuid",
+    "priority": "int",
+    "max_attempts": "int",
+    "held": "bool",
+    "delay": "float8",
+}
+_ONE_ROW = f"(VALUES ({', '.join(f'%s::{kind}' for kind in _NEW.values())}))"
+_MANY_ROWS = f"unnest({', '.join(f'%s::{kind}[]' for kind in _NEW.values())})"
+_ENQUEUE = f"""
 INSERT INTO {_JOBS} (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint, attempts,
     max_attempts, available_at, created_at, error_log, updated_at)
 SELECT id, org_id, document_id, run_id, stage, 'PENDING', priority, payload, checkpoint, 0, max_attempts,
     CASE WHEN NOT held THEN statement_timestamp() + delay * interval '1 second' END,
     statement_timestamp(), '[]', statement_timestamp()
-FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::int[], %s::jsonb[], %s::jsonb[], %s::int[],
-    %s::bool[], %s::float8[])
-AS new (id, org_id, document_id, run_id, stage, priority, payload, checkpoint, max_attempts, held, delay)
+FROM {{rows}} AS new ({", ".join(_NEW)})
 """
+_AND_RING = f"WITH ring AS MATERIALIZED ({RING}) {_ENQUEUE} WHERE (SELECT count(*) FROM ring) >= 0"
+# Whether it is one job, and whether it also rings.
+_ENQUEUES = {
+    (is_one, rings): (_AND_RING if rings else _ENQUEUE).format(rows=_ONE_ROW if is_one else _MANY_ROWS)
+    for is_one in (True, False)
+    for rings in (True, False)
+}
 
 
 def claim(cursor: Cursor[Any], wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
@@ -182,25 +211,41 @@ def complete_many(cursor: Cursor[Any], leases: Sequence[Lease]) -> set[UUID]:
     return {row[0] for row in cursor.fetchall()}
 
 
-def enqueue(cursor: Cursor[Any], jobs: Sequence[NewJob]) -> None:
-    """Add jobs, however many, in one statement."""
-    rows = [
-        (
-            job.id,
-            job.org_id,
-            job.document_id,
-            job.run_id,
-            job.stage,
-            job.priority,
-            as_json(job.payload),
-            as_json(job.checkpoint),
-            job.max_attempts,
-            job.held,
-            float(job.delay_seconds),
-        )
-        for job in jobs
+def enqueue(cursor: Cursor[Any], jobs: Sequence[NewJob], *, rings: bool) -> bool:
+    """Add jobs, however many, in one statement; it may wake sleepers, too. Whether it has seen to that."""
+    texts = [
+        [job.stage for job in jobs],
+        [as_json(job.payload) for job in jobs],
+        [as_json(job.checkpoint) for job in jobs],
     ]
-    cursor.execute(ENQUEUE, [list(column) for column in zip(*rows, strict=True)])
+    plain = [
+        [job.id.hex for job in jobs],
+        [job.org_id.hex for job in jobs],
+        [job.document_id.hex for job in jobs],
+        [job.run_id.hex for job in jobs],
+        [str(int(job.priority)) for job in jobs],
+        [str(job.max_attempts) for job in jobs],
+        ["t" if job.held else "f" for job in jobs],
+        [str(float(job.delay_seconds)) for job in jobs],
+    ]
+    is_one = len(jobs) == 1
+    if is_one:
+        values = [value for (value,) in texts + plain]
+    else:
+        # As the database reads arrays. The driver's own way takes longer than the statement.
+        values = [_array(_quoted(column)) for column in texts] + [_array(column) for column in plain]
+    cursor.execute(_ENQUEUES[is_one, rings], values)
+    return rings
+
+
+def _array(values: Iterable[str]) -> str:
+    return "{" + ",".join(values) + "}"
+
+
+def _quoted(values: Sequence[str]) -> Iterable[str]:
+    """Most are the same."""
+    known = {value: '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in set(values)}
+    return map(known.__getitem__, values)
 
 
 def _at_work(cursor: Cursor[Any], stages: list[str]) -> dict[str, int]:

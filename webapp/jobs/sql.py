@@ -55,9 +55,10 @@ class SqlJobQueue:
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
         if not jobs:
             return
+        are_due = any(not job.held and job.delay_seconds <= 0 for job in jobs)
         with _refusing_duplicates(), hot() as here:
-            here.statements.enqueue(here.cursor, jobs)
-        if any(not job.held and job.delay_seconds <= 0 for job in jobs):
+            has_rung = here.statements.enqueue(here.cursor, jobs, rings=are_due and here.is_own)
+        if are_due and not has_rung:
             ring()
 
     def claim(
