@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from io import BytesIO
 from uuid import UUID
 
@@ -48,6 +49,14 @@ def test_a_file_is_answered_with_its_document(app: Flask, program: Program) -> N
     assert document["duplicate_of"] is None
     assert document["run"]["state"] == "QUEUED"
     assert incoming(app) == []
+
+
+@pytest.mark.parametrize("line", [b"\r\n--not the boundary", b"--", b"a\n", b"x"], ids=repr)
+def test_a_file_of_many_blocks_arrives_as_it_was(program: Program, line: bytes) -> None:
+    """Whatever looks like the end of a part, wherever a block ends."""
+    content = line * (1_200_000 // len(line))
+    [document] = read_json(send(program, ("long.txt", content), notes(1)))["documents"][:1]
+    assert (document["size_bytes"], document["sha256"]) == (len(content), sha256(content).hexdigest())
 
 
 def test_one_bad_file_does_not_cost_the_others(app: Flask, program: Program) -> None:

@@ -17,7 +17,8 @@ ENDPOINT = "upload.create"
 # A form without script sends all its files at once. Each is held to the limit for files by itself; one that is too
 # large is read to its end, so that its sender hears why, and only a whole form beyond all sense is cut off.
 FORM_FILES_MAX = 50
-BLOCK_BYTES = 1 << 18
+# Less than half of what a form may hold in memory: a block and the rest of the one before count together.
+BLOCK_BYTES = 1 << 17
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
