@@ -75,10 +75,12 @@ def _leave(worker: Any, number: int, frame: FrameType | None) -> None:
 
 def worker_exit(server: Any, worker: Any) -> None:
     """The last request is answered: now wait for the work."""
-    if _host is not None and not _host.stop():
-        logging.shutdown()
-        # A thread is inside of native code, and must not meet a half-gone interpreter.
-        os._exit(0)
+    if _host is None:
+        return
+    _host.stop()
+    logging.shutdown()
+    # Models may be inside of native code, or just being loaded by it, and must not meet a half-gone interpreter.
+    os._exit(0)
 
 
 def _has_tables(app: Any) -> bool:
