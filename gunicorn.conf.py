@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from webapp.config import Settings, SettingsError
-from webapp.web.listening import port_trouble
+from webapp.serving.listening import port_trouble
 
 try:
     _settings = Settings.from_environment()
@@ -22,7 +22,7 @@ if _taken:
     sys.exit(_taken)
 # The embedded host is one process; several web processes beside worker processes are as you like.
 workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
-worker_class = "webapp.web.patience.PatientWorker"
+worker_class = "webapp.serving.patience.PatientWorker"
 threads = _settings.web_threads
 # A kept-alive connection costs no thread.
 keepalive = 30

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.postgres import ROOT
-from webapp.web.listening import port_trouble
+from webapp.serving.listening import port_trouble
 
 BIN = Path(sys.executable).parent
 UPGRADE = [str(BIN / "flask"), "--app", "wsgi", "db", "upgrade"]
@@ -46,6 +46,20 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert words.splitlines() == [
         f"Another program listens at port {port} already. Choose another one: PORT={port + 1}"
     ]
+
+
+def test_gunicorns_first_process_reads_none_of_what_its_workers_do(tmp_path: Path) -> None:
+    """They would inherit old code at a reload, and locks of threads that they have not."""
+    look = (
+        "import runpy, sys; found = runpy.run_path('gunicorn.conf.py');"
+        "from gunicorn.util import load_class; load_class(found['worker_class']);"
+        "print(*sorted(name for name in sys.modules if name.startswith(('webapp', 'onnxruntime', 'sqlalchemy'))))"
+    )
+    environment = {"PATH": "/usr/bin:/bin", "DATA_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, env=environment, capture_output=True, check=True)
+    known = ("webapp.config", "webapp.settings_reader", "webapp.serving")
+    read = done.stdout.decode().split()
+    assert [name for name in read if name != "webapp" and not name.startswith(known)] == []
 
 
 def test_an_address_is_tried() -> None:

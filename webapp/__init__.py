@@ -14,4 +14,5 @@ documents/  documents, their runs and events: what is known, and the rules that 
 accounts/   orgs, users, tokens, roles
 db          transactions, column types
 config      every setting; clock: the present time and new ids
+serving/    what gunicorn's first process reads of ours: nothing that its workers should not inherit
 """

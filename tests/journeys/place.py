@@ -65,4 +65,7 @@ def standing(database: DatabaseUnderTest, folder: Path, **variables: str) -> Ite
         yield Place(site, web, worker)
         assert web.poll() is None
         assert worker.poll() is None
-    assert "Traceback" not in site.log.read_text()
+    said = site.log.read_text()
+    assert "Traceback" not in said
+    assert "SIGABRT" not in said
+    assert "SIGSEGV" not in said

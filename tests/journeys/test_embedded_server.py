@@ -30,7 +30,10 @@ def home(sqlite_database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Install
     )
     home.token = home.flask("tokens", "create", "--org", "Home", "--role", "ops")
     yield home
-    assert "Traceback" not in home.log.read_text()
+    said = home.log.read_text()
+    assert "Traceback" not in said
+    assert "SIGABRT" not in said
+    assert "SIGSEGV" not in said
 
 
 def _host_pid(database: DatabaseUnderTest) -> int | None:

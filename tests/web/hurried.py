@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from webapp.web.patience import PatientWorker
+from webapp.serving.patience import PatientWorker
 
 
 class HurriedWorker(PatientWorker):
