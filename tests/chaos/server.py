@@ -59,9 +59,10 @@ class RestartableServer:
         return f"{name}:{password}"
 
     def crash(self) -> None:
-        """Immediate shutdown, as by a power cut of the database alone; then start again."""
+        """Immediate shutdown, as by a power cut of the database alone; then start again as at first."""
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(30)
+        (self._data / "postgresql.auto.conf").write_text("")
         self._process = self._launch()
 
     def kill_backend(self, chosen: float) -> None:

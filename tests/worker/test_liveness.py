@@ -15,7 +15,6 @@ from sqlalchemy import delete, select, update
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.emulators.pooler import Pooler, pooler
 from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
-from webapp.clock import monotonic
 from webapp.config import Settings
 from webapp.db import db, reading, transaction
 from webapp.jobs.model import Worker
@@ -104,14 +103,13 @@ def _cut_sessions(bench: Bench, database: DatabaseUnderTest) -> None:
         )
 
 
-def test_a_dead_workers_jobs_are_back_within_a_second_and_count_an_attempt(bench: Bench, start: Start) -> None:
+def test_a_dead_workers_jobs_are_back_and_count_an_attempt(bench: Bench, start: Start) -> None:
+    """How soon, real processes show: tests/chaos/test_faults.py."""
     alive, dying = start(), start()
     first, second = bench.new_run(max_attempts=3), bench.new_run(max_attempts=1)
     assert len(bench.attempts(finish).claim(dying.name, 2)) == 2
-    began_at = monotonic()
     dying.die()
     assert alive.freed.acquire(timeout=PATIENCE_SECONDS)
-    assert monotonic() - began_at < 1.2
     assert bench.states(first) == ("RUNNING", "PENDING")
     assert bench.states(second) == ("FAILED", "FAILED")
     assert bench.run(second).failure_code == "worker_died"

@@ -23,7 +23,9 @@ from webapp.worker.threads import AppContext, Guarded
 
 _log = logging.getLogger(__name__)
 
+# Who was killed is missed within a look and a confirmation. While nobody else has a job, that can wait a little.
 LOOK_SECONDS = 0.4
+IDLE_LOOK_SECONDS = 1.0
 # One session can be lost by its own misfortune: its worker then has another a moment later.
 CONFIRM_SECONDS = 0.25
 # A restart of the server ends all sessions at once, and all who live come back. A lock that was never seen
@@ -61,6 +63,7 @@ class Liveness:
         with app_context():
             self._lock = SessionLock(db.engine)
         self._has_lock = self._is_pooled = self._was_lost = False
+        self._pause_seconds = LOOK_SECONDS
         self._thread = Guarded("liveness", self._watch, on_broken)
 
     def start(self) -> None:
@@ -94,7 +97,7 @@ class Liveness:
                 backoff.pause(self._ending)
             else:
                 backoff.reset()
-                self._lock.wait(CONFIRM_SECONDS if self._suspects else LOOK_SECONDS)
+                self._lock.wait(CONFIRM_SECONDS if self._suspects else self._pause_seconds)
 
     def _turn(self) -> None:
         if self._is_pooled:
@@ -109,6 +112,7 @@ class Liveness:
             self._was_lost = True
             self._register()
             return
+        self._pause_seconds = LOOK_SECONDS if look.are_others_busy else IDLE_LOOK_SECONDS
         for worker_id, lock_key in self._confirmed(look):
             self._bury(worker_id, lock_key)
         self._sweep_leftovers()

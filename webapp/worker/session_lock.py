@@ -29,7 +29,7 @@ _CONNECT = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
     "application_name": "docmill liveness",
-    "options": f"{_TIMEOUTS} -c statement_timeout=10s",
+    "options": f"{_TIMEOUTS} -c statement_timeout=10s -c app.scope=system",
 }
 _PROBES = 8
 
@@ -44,6 +44,8 @@ class Look:
     """The other workers whose lock is held, and which lock that is."""
     free: frozenset[tuple[UUID, int]]
     """Those whose lock nobody holds."""
+    are_others_busy: bool
+    """Whether any of the others has a job in its hands: only then does a death cost anybody anything."""
 
 
 class SessionLock:
@@ -86,6 +88,7 @@ class SessionLock:
             is_known=any(row.holder == row.me for row in rows if row.id == own),
             held=frozenset((row.id, row.lock_key) for row in others if row.holder is not None),
             free=frozenset((row.id, row.lock_key) for row in others if row.holder is None),
+            are_others_busy=any(row.is_busy for row in others),
         )
 
     def wait(self, seconds: float) -> None:
@@ -140,7 +143,9 @@ def _close(*ends: socket.socket) -> None:
 _WHO = text("SELECT pg_backend_pid()")
 # pg_locks keeps a key of 64 bits in two halves.
 _LOOK = text("""
-    SELECT w.id, w.lock_key, l.pid AS holder, pg_backend_pid() AS me
+    SELECT w.id, w.lock_key, l.pid AS holder, pg_backend_pid() AS me,
+        EXISTS (SELECT FROM document_processing_jobs j
+                WHERE j.status = 'PROCESSING' AND j.locked_by = w.name) AS is_busy
     FROM workers w
     LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
         AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
