@@ -31,18 +31,22 @@ def project_files() -> tuple[str, ...]:
     return tuple(path for path in listed if (ROOT / path).is_file())
 
 
-@functools.cache
-def python_sources() -> tuple[Source, ...]:
+def python_sources() -> Iterator[Source]:
     """Every Python file; Alembic's migrations aside, which are written once and never lived in."""
-    paths = [path for path in project_files() if path.endswith(".py") and not path.startswith("migrations/")]
-    return tuple(_source(path) for path in paths)
+    return map(_source, _python_files())
 
 
 def product_sources() -> Iterator[Source]:
     """What runs in production."""
-    return (source for source in python_sources() if source.path.startswith("webapp/") or "/" not in source.path)
+    return (_source(path) for path in _python_files() if path.startswith("webapp/") or "/" not in path)
 
 
+def _python_files() -> list[str]:
+    return [path for path in project_files() if path.endswith(".py") and not path.startswith("migrations/")]
+
+
+# Kept, since to read them takes longer than to look at them.
+@functools.cache
 def _source(path: str) -> Source:
     text = (ROOT / path).read_text(encoding="utf-8")
     return Source(path, text, ast.parse(text, path))

@@ -7,6 +7,9 @@ import pytest
 
 from tests.guards.sources import Source, product_sources
 
+# One worker of a test run reads all the sources; test_shape.py stays with it.
+pytestmark = pytest.mark.xdist_group("sources")
+
 ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv"}
 WALL_CLOCKS = {
     "datetime.now",

@@ -47,13 +47,14 @@ def test_numbers_and_their_compounds_are_found(searcher: Searcher, number: str) 
     assert found(searcher, number)[0] == wanted
 
 
-@pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
-def test_nothing_that_is_typed_is_syntax(searcher: Searcher, hostile: str) -> None:
+def test_nothing_that_is_typed_is_syntax(searcher: Searcher, subtests: pytest.Subtests) -> None:
     put(searcher.org_id, new_document(searcher.org_id), ["A recipe for soup."])
 
-    searcher.by_both(hostile)
+    for number, hostile in enumerate(HOSTILE):
+        with subtests.test(number=number):
+            searcher.by_both(hostile)
 
-    assert found(searcher, f"recipe {hostile[:100]}") == ["A recipe for soup."]
+            assert found(searcher, f"recipe {hostile[:100]}") == ["A recipe for soup."]
 
 
 def test_other_orgs_are_not_searched(searcher: Searcher) -> None:

@@ -4,8 +4,16 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 
+from tests.bare import DatabaseUnderTest
 from tests.web.people import Browser, People, Program
 from webapp.accounts import passwords
+
+
+@pytest.fixture(params=["sqlite"])
+def database(request: pytest.FixtureRequest) -> DatabaseUnderTest:
+    """Pages and routes are the same on every database: one will do, but for tests that are marked `both_databases`."""
+    found: DatabaseUnderTest = request.getfixturevalue(f"{request.param}_database")
+    return found
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import pytest
 from flask import Flask, request
 from flask.testing import FlaskClient
 
+from tests.web.databases import both_databases
 from tests.web.people import HTML, HX, Browser, People, Program
 from tests.web.shelves import counted_queries
 from webapp.accounts import tokens
@@ -55,6 +56,7 @@ def test_other_ways_to_authorise_are_ignored(client: FlaskClient) -> None:
     assert client.get("/documents", auth=("ana", "secret")).status_code == 401
 
 
+@both_databases
 def test_a_cookie_and_a_token_let_in(browser: Browser, program: Program) -> None:
     assert browser.get("/account").status_code == 200
     assert program.get("/documents").status_code == 200
@@ -67,6 +69,7 @@ def test_a_revoked_token_is_a_stranger(app: Flask, program: Program) -> None:
     assert program.get("/documents").status_code == 401
 
 
+@both_databases
 def test_the_use_of_a_token_is_written_once(app: Flask, program: Program) -> None:
     with counted_queries(app) as statements:
         for _ in range(3):
@@ -133,6 +136,7 @@ def test_unknown_documents_are_404_in_every_form(browser: Browser, path: str, me
         assert answer.status_code in {404, 405}
 
 
+@both_databases
 def test_no_transaction_is_open_while_a_body_arrives(own_app: Flask) -> None:
     """The guard looks somebody up and lets go of the connection; the view starts with none."""
     open_then: list[object] = []

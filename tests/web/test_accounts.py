@@ -8,6 +8,7 @@ from flask import Flask
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
+from tests.web.databases import both_databases
 from tests.web.people import Browser, People
 from webapp.accounts import links, passwords, users
 from webapp.accounts.model import ApiToken
@@ -46,6 +47,7 @@ def _sign_in(browser: Browser, password: str = PASSWORD, **more: str) -> TestRes
     return browser.post("/sign-in", {"email": "ana@example.org", "password": password, **more})
 
 
+@both_databases
 def test_a_password_lets_in_and_leads_to_where_one_wanted_to_be(people: People, stranger: Browser) -> None:
     _register(people)
     answer = _sign_in(stranger, next="/search?q=x")
@@ -120,6 +122,7 @@ def test_failures_count_against_the_callers_own_address(people: People, stranger
     assert elsewhere.status_code == 303
 
 
+@both_databases
 def test_the_same_email_and_password_in_two_orgs_asks_which(people: People, stranger: Browser) -> None:
     _register(people)
     _register(people, "Theirs")
@@ -177,6 +180,7 @@ def test_looking_at_a_link_does_not_use_it_up(people: People, stranger: Browser)
     assert stranger.get("/account").status_code == 200
 
 
+@both_databases
 def test_a_link_works_once(people: People, stranger: Browser) -> None:
     link = _link(people)
     assert stranger.post(link).status_code == 303
@@ -236,6 +240,7 @@ def test_whoever_finds_an_open_browser_cannot_guess_the_password(people: People)
     assert answers[-1].headers["Retry-After"]
 
 
+@both_databases
 def test_a_token_is_shown_once_and_works(people: People, browser: Browser) -> None:
     page = browser.post("/account/tokens", {"name": "Nightly <b>import</b>", "role": "member"})
     assert page.status_code == 200

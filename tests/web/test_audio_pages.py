@@ -12,6 +12,7 @@ from tests import sounds
 from tests.emulators.speechkit import SpeechKitServer
 from tests.hashed_words import HashedWords
 from tests.pipeline import studio
+from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from webapp.clock import monotonic
 from webapp.db import transaction
@@ -64,6 +65,7 @@ def _process(services: Services, org_id: UUID, data: bytes) -> UUID:
                 return document_id
 
 
+@both_databases
 def test_the_page_has_player_transcript_and_notes(browser: Browser, recording: UUID) -> None:
     page = browser.get(f"/documents/{recording}").text
     assert f'<source src="/documents/{recording}/audio" type="audio/ogg">' in page
@@ -116,6 +118,7 @@ def test_a_program_gets_it_all(program: Program, recording: UUID) -> None:
     assert (chunk["time_from"], chunk["page_from"]) == (0, None)
 
 
+@both_databases
 def test_a_hit_plays_from_its_moment(browser: Browser, program: Program, recording: UUID) -> None:
     page = browser.get("/search?q=harbour+contract").text
     assert f'href="/documents/{recording}#t=' in page
@@ -123,11 +126,12 @@ def test_a_hit_plays_from_its_moment(browser: Browser, program: Program, recordi
     assert hits[0]["time_from"] is not None
 
 
-@pytest.mark.parametrize("part", ["audio", "transcript", "transcript.vtt", "transcript.srt", "transcript.txt"])
-def test_strangers_find_nothing(people: People, recording: UUID, part: str) -> None:
+def test_strangers_find_nothing(people: People, recording: UUID, subtests: pytest.Subtests) -> None:
     other = people.browser(org="Theirs", email="eve@example.org")
-    assert other.get(f"/documents/{recording}/{part}").status_code == 404
-    assert people.browser().get(f"/documents/{uuid4()}/{part}").status_code == 404
+    for part in ("audio", "transcript", "transcript.vtt", "transcript.srt", "transcript.txt"):
+        with subtests.test(part):
+            assert other.get(f"/documents/{recording}/{part}").status_code == 404
+            assert people.browser().get(f"/documents/{uuid4()}/{part}").status_code == 404
 
 
 def test_another_form_is_unknown(browser: Browser, recording: UUID) -> None:

@@ -8,6 +8,7 @@ from click.testing import Result
 from flask import Flask
 
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
+from tests.web.databases import both_databases
 from tests.web.people import HTML, People
 from tests.web.work import failed, queued
 from webapp.app import create_app
@@ -104,6 +105,7 @@ def test_somebody_disabled_is_out_and_gets_no_link(app: Flask, people: People) -
     assert _run(app, "users", "sign-in-link", *arguments).exit_code == 0
 
 
+@both_databases
 def test_failed_jobs_are_listed_and_retried(app: Flask, people: People) -> None:
     org_id = people.org()
     first, second = failed(app, org_id, message="bad \x1b[31mred\nline"), failed(app, org_id)
@@ -124,6 +126,7 @@ def test_another_orgs_job_is_not_retried(app: Flask, people: People) -> None:
     assert _run(app, "jobs", "retry", "--org", "Ours", theirs.job_id).exit_code == 1
 
 
+@both_databases
 def test_the_doctor_looks_at_all_parts_and_tells_no_secret(app: Flask) -> None:
     result = _run(app, "doctor")
     for line in ("database: ok", "schema: ok", "blobs: ok", "extraction: ok", "jobs: 0 pending", "workers: none"):
@@ -160,6 +163,7 @@ def _link_in(text: str) -> str:
     return link
 
 
+@both_databases
 def test_the_first_start_makes_an_owner_and_prints_a_link(
     app: Flask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,6 +216,7 @@ def test_the_address_is_one_that_can_be_opened(tmp_path: Path, variables: dict[s
     assert base_url(settings_for(tmp_path, **variables)) == url
 
 
+@both_databases
 def test_the_levers_of_the_queue_are_there_too(app: Flask, people: People) -> None:
     org = people.org("Acme")
     first, second = queued(app, org), queued(app, org)

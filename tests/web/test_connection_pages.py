@@ -3,8 +3,11 @@
 import pytest
 from flask import Flask
 
+from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import counted_queries, read_json, shelve, use_hashed_words, work_off
+from webapp.documents.model import Document
+from webapp.search.connections import Neighbour
 from webapp.web import graph
 
 SEA = b"The lighthouse keeper counted the ships that passed the harbour at night, and wrote their names down."
@@ -28,6 +31,7 @@ def browser(people: People) -> Browser:
     return people.browser()
 
 
+@both_databases
 def test_a_program_sees_pairs_and_documents(app: Flask, program: Program) -> None:
     sea, again, order = shelve(program, ("sea.txt", SEA), ("again.txt", SEA_AGAIN), ("order.txt", ORDER))
     work_off(app)
@@ -92,6 +96,7 @@ def test_without_connections_it_says_so(app: Flask, program: Program, browser: B
     assert "No connections" in browser.get(f"/documents/{alone}/connections").text
 
 
+@both_databases
 def test_many_are_shown_some_at_a_time_with_the_same_number_of_queries(app: Flask, program: Program) -> None:
     ids = shelve(program, *((f"{number}.txt", SEA + f" {number}".encode()) for number in range(40)))
     work_off(app)
@@ -107,4 +112,12 @@ def test_many_are_shown_some_at_a_time_with_the_same_number_of_queries(app: Flas
 
 def test_the_picture_has_a_place_for_each() -> None:
     assert graph.ring([]) == []
-    assert graph.short("a" * 80) == "a" * 25 + "…"
+    assert graph.short("A chronicle of the harbour, volume 12.pdf") == "A chronicle of…lume 12.pdf"
+    for number in range(1, 13):
+        nodes = graph.ring([Neighbour(Document(filename=f"{place}.txt"), 3, 0.9) for place in range(number)])
+        assert len({(node.x, node.y) for node in nodes}) == number
+        # The document's own name stands below the middle: no line goes through it.
+        assert not any(abs(node.x) < 20 and node.y > 0 for node in nodes)
+        left, top, width, height = graph.frame(nodes)
+        assert all(left < node.x < left + width and top < node.y and node.label_y < top + height for node in nodes)
+        assert top + height > 40

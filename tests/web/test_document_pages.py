@@ -2,12 +2,14 @@
 
 import re
 from io import BytesIO
+from itertools import product
 from uuid import uuid4
 
 import pytest
 from flask import Flask
 
 from tests import samples
+from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import NOTES, counted_queries, notes, read_json, services_of, shelve, use_hashed_words, work_off
 
@@ -42,6 +44,7 @@ def test_each_page_of_a_text_can_be_addressed(browser: Browser, shelf: dict[str,
         assert browser.get(f"/documents/{shelf['report']}{nonsense}").status_code == 200
 
 
+@both_databases
 def test_programs_get_each_part(program: Program, shelf: dict[str, str]) -> None:
     document = read_json(program.get(f"/documents/{shelf['table']}"))
     assert document["status"] == "READY"
@@ -77,16 +80,19 @@ def test_status_for_programs(app: Flask, program: Program, shelf: dict[str, str]
     assert status["run"]["state"] == "QUEUED"
 
 
-@pytest.mark.parametrize("part", SECTIONS)
-@pytest.mark.parametrize("name", ["notes", "report", "table", "locked"])
-def test_each_section_is_a_page_and_a_fragment(browser: Browser, shelf: dict[str, str], part: str, name: str) -> None:
-    url = f"/documents/{shelf[name]}{part}"
-    page, fragment = browser.get(url), browser.get(url, headers=HX)
-    assert page.status_code == fragment.status_code == 200
-    assert page.text.count('aria-current="page"') == 1
-    assert fragment.text.lstrip().startswith("{#") is False
-    assert "<html" not in fragment.text
-    assert fragment.text.count('id="section"') == 1
+@both_databases
+def test_each_section_is_a_page_and_a_fragment(
+    browser: Browser, shelf: dict[str, str], subtests: pytest.Subtests
+) -> None:
+    for name, part in product(shelf, SECTIONS):
+        with subtests.test(f"{name}{part}"):
+            url = f"/documents/{shelf[name]}{part}"
+            page, fragment = browser.get(url), browser.get(url, headers=HX)
+            assert page.status_code == fragment.status_code == 200
+            assert page.text.count('aria-current="page"') == 1
+            assert fragment.text.lstrip().startswith("{#") is False
+            assert "<html" not in fragment.text
+            assert fragment.text.count('id="section"') == 1
 
 
 def test_a_failed_document_says_why_and_what_to_do(browser: Browser, shelf: dict[str, str]) -> None:
@@ -122,6 +128,7 @@ def test_the_page_of_a_running_document_polls_and_ends(app: Flask, browser: Brow
     assert "Milling notes" in swap.text
 
 
+@both_databases
 def test_reprocessing_keeps_the_result_until_the_new_one_is_there(
     app: Flask, browser: Browser, program: Program, shelf: dict[str, str]
 ) -> None:
@@ -146,6 +153,7 @@ def test_reprocessing_answers_whoever_asked(browser: Browser, program: Program, 
     assert '<tr role="row"' in browser.post(url, {"from": "library"}, headers=HX).text
 
 
+@both_databases
 def test_deleting_asks_first_and_leaves_nothing(
     app: Flask, browser: Browser, program: Program, shelf: dict[str, str]
 ) -> None:
@@ -176,15 +184,15 @@ def test_the_original_is_saved_and_never_shown(program: Program, shelf: dict[str
     assert b"Wheat is ground" in text.data
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_another_orgs_document_is_not_there(people: People, program: Program, part: str) -> None:
+def test_another_orgs_document_is_not_there(people: People, program: Program, subtests: pytest.Subtests) -> None:
     [document] = shelve(program, notes(1))
     theirs = people.browser(org="Theirs", email="eve@example.org")
-    for headers in ({}, HX, {"Accept": "application/json"}):
-        answer = theirs.get(f"/documents/{document}{part}", headers=headers)
-        unknown = theirs.get(f"/documents/{uuid4()}{part}", headers=headers)
-        assert answer.status_code == unknown.status_code == 404
-        assert len(answer.data) == len(unknown.data)
+    for part, headers in product(PARTS, ({}, HX, {"Accept": "application/json"})):
+        with subtests.test(part, headers=headers):
+            answer = theirs.get(f"/documents/{document}{part}", headers=headers)
+            unknown = theirs.get(f"/documents/{uuid4()}{part}", headers=headers)
+            assert answer.status_code == unknown.status_code == 404
+            assert len(answer.data) == len(unknown.data)
     for action in ("reprocess", "delete"):
         assert theirs.post(f"/documents/{document}/{action}").status_code == 404
     assert program.get(f"/documents/{document}").status_code == 200
@@ -219,20 +227,22 @@ def test_a_long_document_is_shown_in_parts(app: Flask, browser: Browser, program
     assert len(browser.get(f"/documents/{document}/chunks").text) < 400_000
 
 
-@pytest.mark.parametrize("part", SECTIONS)
+@both_databases
 def test_the_number_of_queries_does_not_grow_with_what_is_found(
-    app: Flask, browser: Browser, program: Program, shelf: dict[str, str], part: str
+    app: Flask, browser: Browser, program: Program, shelf: dict[str, str], subtests: pytest.Subtests
 ) -> None:
     long = "\n\n".join(f"# Part {number}\n\n" + "flour " * 200 for number in range(60))
     [document] = shelve(program, ("long.md", long.encode()))
     work_off(app)
 
-    def queries(document_id: str) -> int:
+    def queries(document_id: str, part: str) -> int:
         with counted_queries(app) as statements:
             assert browser.get(f"/documents/{document_id}{part}").status_code == 200
         return len(statements)
 
-    assert queries(document) == queries(shelf["notes"])
+    for part in SECTIONS:
+        with subtests.test(part):
+            assert queries(document, part) == queries(shelf["notes"], part)
 
 
 def test_a_person_may_upload_from_a_page_without_script(browser: Browser) -> None:

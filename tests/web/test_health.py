@@ -9,6 +9,7 @@ from flask import Flask
 from sqlalchemy import text
 
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
+from tests.web.databases import both_databases
 from tests.web.people import JSON, People
 from tests.web.work import failed, queued
 from webapp.app import create_app
@@ -22,6 +23,7 @@ def test_alive_asks_nobody(tmp_path: Path) -> None:
     dispose(app)
 
 
+@both_databases
 def test_ready_when_all_parts_serve(app: Flask) -> None:
     answer = app.test_client().get("/readyz")
     assert answer.status_code == 200
@@ -86,6 +88,7 @@ def test_metrics_are_for_ops(people: People, role: str | None) -> None:
     assert client.get("/metrics").status_code in {303, 403}
 
 
+@both_databases
 def test_metrics_count_the_asking_orgs_work(own_app: Flask) -> None:
     people = People(own_app)
     ops = people.program("ops")

@@ -6,11 +6,14 @@ import pytest
 from flask import Flask
 from sqlalchemy import event
 
+from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.work import failed, queued
 from webapp.db import db, reading
 from webapp.documents import events
 from webapp.web import ops_pages
+
+pytestmark = both_databases
 
 
 @pytest.fixture
@@ -31,7 +34,8 @@ def test_the_overview_tells_how_the_installation_does(app: Flask, ops: Program, 
     assert found["counts"] == {"PENDING": 1, "PROCESSING": 0, "COMPLETED": 0, "FAILED": 1, "CANCELLED": 0}
     assert found["oldest_due_seconds"] >= 0
     assert found["disk_free_bytes"] > 0
-    assert {provider["role"] for provider in found["providers"]} == {"blobs", "extraction", "embeddings"}
+    roles = {provider["role"] for provider in found["providers"]}
+    assert roles == {"blobs", "extraction", "embeddings", "speech", "analysis"}
     assert found["database"] in {"sqlite", "postgresql"}
     page = operator.get("/ops")
     assert page.status_code == 200

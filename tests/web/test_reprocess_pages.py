@@ -7,6 +7,7 @@ from click.testing import Result
 from flask import Flask
 
 from tests.hashed_words import HashedWords
+from tests.web.databases import both_databases
 from tests.web.people import People
 from tests.web.shelves import notes, read_json, services_of, shelve, use_hashed_words, work_off
 
@@ -21,6 +22,7 @@ def _run(app: Flask, *arguments: str) -> Result:
     return app.test_cli_runner().invoke(args=list(arguments))
 
 
+@both_databases
 def test_all_that_match_from_the_library(app: Flask, people: People) -> None:
     program, browser = people.program(), people.browser()
     shelve(program, *map(notes, range(3)))
@@ -39,6 +41,7 @@ def test_a_status_that_does_not_exist_is_refused(people: People) -> None:
     assert people.program().post("/documents/reprocess?status=odd").status_code == 422
 
 
+@both_databases
 def test_new_vectors_are_offered_to_ops(app: Flask, people: People) -> None:
     program, ops = people.program("ops"), people.browser("ops", email="ops@example.org")
     shelve(program, *map(notes, range(2)))

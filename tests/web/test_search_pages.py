@@ -4,6 +4,7 @@ import pytest
 from flask import Flask
 
 from tests import samples
+from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import NOTES, read_json, shelve, use_hashed_words, work_off
 
@@ -16,6 +17,7 @@ def shelf(app: Flask, program: Program) -> list[str]:
     return ids
 
 
+@both_databases
 def test_a_hit_shows_where_it_is_and_why(browser: Browser, shelf: list[str]) -> None:
     page = browser.get("/search?q=wheat").text
     assert "<mark>Wheat</mark> is ground between stones." in page
@@ -34,6 +36,7 @@ def test_a_hit_leads_to_its_passage(browser: Browser, program: Program, shelf: l
     assert f'id="passage-{hit["chunk_id"]}"' in page
 
 
+@both_databases
 def test_programs_get_hits(program: Program, shelf: list[str]) -> None:
     body = read_json(program.get("/search?q=wheat&limit=1"))
     assert body["words_only"] is False
@@ -60,6 +63,7 @@ def test_htmx_gets_the_hits_alone(browser: Browser) -> None:
     assert 'id="hits"' in fragment
 
 
+@both_databases
 def test_another_org_finds_nothing(people: People, shelf: list[str]) -> None:
     assert shelf
     assert read_json(people.program(org="Theirs").get("/search?q=wheat"))["hits"] == []

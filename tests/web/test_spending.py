@@ -7,6 +7,7 @@ from flask import Flask
 from sqlalchemy import update
 
 from tests.hashed_words import HashedWords
+from tests.web.databases import both_databases
 from tests.web.people import People
 from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, work_off
 from webapp.clock import after
@@ -29,6 +30,7 @@ def people(app: Flask) -> People:
     return People(app)
 
 
+@both_databases
 def test_what_was_asked_for_costs_and_what_was_known_saves(app: Flask, people: People) -> None:
     program = people.program("ops")
     [document_id] = shelve(program, notes(1))
@@ -68,6 +70,7 @@ def test_what_this_machine_does_is_free() -> None:
     assert prices.of_units("local", "extract", 3) == prices.of_units("azure", "dance", 3) == 0.0
 
 
+@both_databases
 def test_days_are_told_apart_and_old_ones_left_out(app: Flask, people: People) -> None:
     program = people.program("ops")
     shelve(program, notes(1))

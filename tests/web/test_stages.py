@@ -10,6 +10,7 @@ from flask import Flask
 from werkzeug.datastructures import FileStorage
 from werkzeug.test import encode_multipart
 
+from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import counted_queries, notes, read_json, services_of, shelve, use_hashed_words, work_off
 from tests.web.work import failed, queued
@@ -46,6 +47,7 @@ def claimed(app: Flask) -> int:
 # Stages.
 
 
+@both_databases
 def test_every_stage_is_shown_with_its_numbers(app: Flask, ops: Program, people: People) -> None:
     queued(app, ops.org_id)
     failed(app, ops.org_id)
@@ -58,6 +60,7 @@ def test_every_stage_is_shown_with_its_numbers(app: Flask, ops: Program, people:
     assert stage["at_work"] == stage["processing"] == 0
 
 
+@both_databases
 def test_a_pause_holds_for_everybody_and_says_who(
     app: Flask, ops: Program, people: People, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -142,6 +145,7 @@ def test_the_poll_brings_what_changes_and_leaves_the_fields_alone(app: Flask, op
     assert 'hx-trigger="load delay:10s, poll"' in operator.get("/ops").text
 
 
+@both_databases
 def test_the_overviews_queries_do_not_grow_with_its_rows(app: Flask, ops: Program) -> None:
     queued(app, ops.org_id)
     ops.get("/ops")
@@ -157,6 +161,7 @@ def test_the_overviews_queries_do_not_grow_with_its_rows(app: Flask, ops: Progra
 # Jobs.
 
 
+@both_databases
 def test_jobs_are_shown_by_stage(app: Flask, ops: Program, operator: Browser) -> None:
     failed(app, ops.org_id, "a.pdf")
     assert len(read_json(ops.get(f"/ops/jobs?stage={PROCESS_DOCUMENT}"))["jobs"]) == 1
@@ -175,6 +180,7 @@ def test_ops_cancels_one_job(app: Flask, ops: Program, operator: Browser) -> Non
     assert claimed(app) == 0
 
 
+@both_databases
 def test_selected_jobs_are_cancelled_and_no_others(app: Flask, ops: Program, operator: Browser) -> None:
     first, second, third = (queued(app, ops.org_id, f"{n}.pdf") for n in range(3))
     page = operator.get("/ops/jobs?status=pending").text
@@ -236,6 +242,7 @@ def test_a_run_of_another_document_is_not_cancelled_under_this_ones_name(program
     assert read_json(program.get(f"/documents/{second}/status"))["run"]["state"] == "QUEUED"
 
 
+@both_databases
 def test_what_was_ready_stays_ready_and_the_next_run_goes(app: Flask, program: Program, browser: Browser) -> None:
     use_hashed_words(app)
     [document_id] = shelve(program, notes(1))

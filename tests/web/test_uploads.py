@@ -12,6 +12,7 @@ from flask import Flask
 
 from tests import samples
 from tests.conftest import dispose
+from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import NOTES, notes, read_json, send, services_of, shelve
 from webapp.app import create_app
@@ -33,6 +34,7 @@ def small_app(settings: Settings) -> Iterator[Flask]:
     dispose(app)
 
 
+@both_databases
 def test_a_file_is_answered_with_its_document(app: Flask, program: Program) -> None:
     answer = send(program, ("Notes ü.md", NOTES))
     assert answer.status_code == 200
@@ -128,6 +130,7 @@ def test_a_form_that_nobody_can_read_is_not_taken_for_an_empty_one(app: Flask, p
     assert incoming(app) == []
 
 
+@both_databases
 def test_the_same_bytes_are_one_document(program: Program) -> None:
     [first] = shelve(program, notes(1))
     [again] = read_json(send(program, ("other name.md", notes(1)[1])))["documents"]
