@@ -10,7 +10,7 @@ from webapp.db import reading
 from webapp.documents import library
 from webapp.documents.library import Cursor, NoCursor, Sort
 from webapp.documents.states import DocumentStatus
-from webapp.web import fragments
+from webapp.web import fragments, kinds
 from webapp.web.access import org_id, services
 from webapp.web.errors import Problem
 from webapp.web.standing import Standing, document_json, standings
@@ -20,11 +20,6 @@ pages = Blueprint("library", __name__)
 PAGE_ROWS = 50
 PAGE_ROWS_MAX = 200
 _Q_CHARACTERS_MAX = 200
-# What a file dialog offers first; what a file really is decides its content.
-ACCEPT = (
-    ".pdf,.epub,.txt,.text,.log,.md,.markdown,.mkv,.amr,"
-    "application/pdf,application/epub+zip,text/plain,text/markdown,audio/*,video/*"
-)
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -159,7 +154,8 @@ def _show() -> Response:
             "counts": grid.counts,
         },
         grid=grid,
-        accept=ACCEPT,
+        kinds=kinds.words(services().providers),
+        accept=kinds.choices(services().providers),
     )
 
 

@@ -217,10 +217,18 @@ def _providers() -> list[dict[str, str | None]]:
     if used.slow_extractor is not None:
         readers = [("extraction", used.slow_extractor), ("extraction_of_the_rest", used.extractor)]
     extraction = [_provider(role, reader.name, reader.version) for role, reader in readers]
+    speech = []
+    if used.speech is not None:
+        recogniser, analyst = used.speech.recogniser, used.speech.analyst
+        speech = [
+            _provider("speech", recogniser.name, recogniser.version),
+            _provider("analysis", analyst.name, analyst.version),
+        ]
     return [
         _provider("blobs", used.blobs.name),
         *extraction,
         _provider("embeddings", used.embedder.name, used.embedder.model),
+        *speech,
     ]
 
 

@@ -265,7 +265,7 @@ _REFUSALS = {
     RefusalCode.UNSUPPORTED: Refusal(
         415,
         "This kind of file can't be read",
-        "It is {a_label}. Docmill reads PDF, plain text, Markdown, and recordings.",
+        "It is {a_label}. Docmill reads {kinds} here.",
     ),
     RefusalCode.MISMATCH: Refusal(
         415, "The file is not what its name says", "By its content it is {a_label}. Rename it, or export it anew."
@@ -284,7 +284,8 @@ def refusal(code: RefusalCode, data: Mapping[str, Any]) -> Refusal:
     """Why a file was not taken, with what is known of it filled in."""
     found = _REFUSALS[code]
     label = str(data.get("label") or "something else")
-    values = {"limit": filesize(int(data.get("bytes_max") or 0)), "a_label": _with_article(label)}
+    limit = filesize(int(data.get("bytes_max") or 0))
+    values = {"limit": limit, "a_label": _with_article(label), "kinds": data.get("kinds")}
     return Refusal(found.status, found.title, found.detail.format(**values))
 
 

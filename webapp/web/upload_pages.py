@@ -9,7 +9,7 @@ from werkzeug.datastructures import FileStorage
 
 from webapp.jobs.states import Priority
 from webapp.pipeline.ingest import Ingested, Refused, ingest
-from webapp.web import fragments, sentences
+from webapp.web import fragments, kinds, sentences
 from webapp.web.access import org_id, services
 from webapp.web.errors import Problem
 from webapp.web.uploads import Part, refusal_problem
@@ -64,7 +64,8 @@ def _take(org: UUID, part: FileStorage, priority: int) -> Ingested | Rejected:
             raise stream.refused
         return ingest(services(), org, stream, part.filename, priority)
     except Refused as refused:
-        return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, refused.data))
+        data = {**refused.data, "kinds": kinds.words(services().providers)}
+        return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, data))
 
 
 def _for_program(taken: list[Ingested], rejected: list[Rejected]) -> Response:
