@@ -40,6 +40,7 @@ def show(document_id: UUID) -> Response:
         rows = _rows(org, listed[:SHOWN])
         around = connections.neighbours(org, document_id, NEIGHBOURS_SHOWN)
     next_start = start + SHOWN if len(listed) > SHOWN else None
+    nodes = graph.ring(around)
     return show_section(
         found,
         "connections",
@@ -47,9 +48,9 @@ def show(document_id: UUID) -> Response:
         rows=rows,
         kind=kind.value if kind else None,
         kinds=[each.value for each in Kind],
-        nodes=graph.ring(around),
+        nodes=nodes,
         own_label=graph.short(found.document.title or found.document.filename),
-        picture=(graph.WIDTH, graph.HEIGHT),
+        frame=graph.frame(nodes),
         next_url=_url(document_id, kind, next_start) if next_start else None,
     )
 

@@ -6,10 +6,15 @@ from dataclasses import dataclass
 
 from webapp.search.connections import Neighbour
 
-WIDTH, HEIGHT = 680, 400
+WIDTH = 680
+# Above and below the outermost points there is room for their names.
+_MARGIN = 50
 _RADII = (245.0, 140.0)
 _LINE_WIDTHS = (1.0, 7.0)
 _LABEL_CHARACTERS_MAX = 26
+_LABEL_BELOW, _LABEL_ABOVE = 27, -16
+# Nearer to the middle than this a name stands in the middle of its point.
+_SIDE = 60
 
 
 @dataclass(frozen=True)
@@ -20,18 +25,32 @@ class Node:
     x: float
     y: float
     label: str
+    label_y: float
+    side: str
+    """Where on a narrow page the name is anchored, so that it grows towards the middle."""
     width: float
 
 
 def ring(found: Sequence[Neighbour]) -> list[Node]:
-    """All around the middle, the most connected on top."""
+    """All around the middle, the most connected on top. None stands right below it: there is its own name."""
     most = max((each.connections for each in found), default=1)
-    return [_node(each, place / len(found), most) for place, each in enumerate(found)]
+    aside = 0.0 if len(found) % 2 else 0.5
+    return [_node(each, (place + aside) / len(found), most) for place, each in enumerate(found)]
+
+
+def frame(nodes: Sequence[Node]) -> tuple[float, float, float, float]:
+    """Left, top, width and height of the picture: no higher than what is in it."""
+    top = min((node.y for node in nodes), default=0.0) - _MARGIN
+    bottom = max((node.y for node in nodes), default=0.0)
+    return (-WIDTH / 2, top, WIDTH, max(0.0, bottom) + _MARGIN - top)
 
 
 def short(name: str) -> str:
-    """A name that fits below a point."""
-    return name if len(name) <= _LABEL_CHARACTERS_MAX else name[: _LABEL_CHARACTERS_MAX - 1].rstrip() + "…"
+    """A name that fits beside a point. What tells volumes apart stands at the end, so it is cut in the middle."""
+    if len(name) <= _LABEL_CHARACTERS_MAX:
+        return name
+    head = _LABEL_CHARACTERS_MAX // 2 + 1
+    return f"{name[:head].rstrip()}…{name[head + 1 - _LABEL_CHARACTERS_MAX :].lstrip()}"
 
 
 def _node(found: Neighbour, turn: float, most: int) -> Node:
@@ -39,10 +58,14 @@ def _node(found: Neighbour, turn: float, most: int) -> Node:
     thin, thick = _LINE_WIDTHS
     # Of a hundred and of a thousand connections the eye sees: many.
     share = math.log1p(found.connections) / math.log1p(most)
+    x, y = round(_RADII[0] * math.cos(angle), 1), round(_RADII[1] * math.sin(angle), 1)
     return Node(
         neighbour=found,
-        x=round(_RADII[0] * math.cos(angle), 1),
-        y=round(_RADII[1] * math.sin(angle), 1),
+        x=x,
+        y=y,
+        # Away from the line to the middle.
+        label_y=y + (_LABEL_ABOVE if y < 1 else _LABEL_BELOW),
+        side="end" if x > _SIDE else "start" if x < -_SIDE else "middle",
         label=short(found.document.title or found.document.filename),
         width=round(thin + (thick - thin) * share, 1),
     )
