@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev worker migrate test check e2e bench chaos validate
+.PHONY: help setup run dev worker migrate test check e2e bench chaos validate crashes
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -97,6 +97,11 @@ chaos: $(DEVELOPMENT) ## Kill, freeze and cut off real processes, then check eve
 
 validate: $(DEVELOPMENT) ## Kill workers in the middle of long books and see that nothing is lost, doubled or paid twice
 	@exec .venv/bin/python -W ignore -m tests.validate
+
+# For each step of the pipeline; the same seed draws the same ones.
+points ?= 200
+crashes: $(DEVELOPMENT) ## Let the pipeline die at 200 points of each step: nothing lost, doubled or paid twice (points=20)
+	@exec .venv/bin/python -W ignore -m tests.crash_points --points $(points) --database $(database) $(if $(seed),--seed $(seed))
 
 # An empty database of its own, whatever the environment says.
 define MIGRATIONS_MATCH
