@@ -5,7 +5,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from flask_migrate import upgrade
 from sqlalchemy import text
 
 from bench._peers import tell, wait_for_go
+from bench._peers.on_raw import Each
 from webapp.app import create_app
 from webapp.clock import new_id
 from webapp.config import Settings
@@ -113,6 +114,27 @@ def one_by_one(url: str, number: int) -> list[float]:
             moments.append(time.monotonic())
             queue.enqueue([job])
         return [*moments, time.monotonic()]
+
+
+def each_on(url: str, claim_size: int) -> Each:
+    """Claim so many, end each with a commit of its own, until there are none."""
+
+    @contextmanager
+    def opened() -> Iterator[Callable[[], int]]:
+        with queue_on(url) as queue:
+            queue.claim("nobody", only=[])
+            yield lambda: _drain_each(queue, claim_size)
+
+    return opened
+
+
+def _drain_each(queue: SqlJobQueue, claim_size: int) -> int:
+    number = 0
+    while leases := queue.claim("bench", claim_size):
+        for lease in leases:
+            queue.complete(lease)
+        number += len(leases)
+    return number
 
 
 def work(url: str) -> None:

@@ -6,7 +6,8 @@ It has no leases, no attempts, no orgs and no way to recover: what a queue costs
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import psycopg
 
@@ -68,14 +69,28 @@ def one_by_one(url: str, number: int) -> list[float]:
         return [*moments, time.monotonic()]
 
 
-def drain_each(url: str, claim_size: int) -> int:
+Each = Callable[[], AbstractContextManager[Callable[[], int]]]
+"""Opens a connection of its own, and then drains a queue with a commit for each job: how many it did."""
+
+
+def each_on(url: str, claim_size: int) -> Each:
     """Claim so many, end each with a commit of its own, until there are none."""
+
+    @contextmanager
+    def opened() -> Iterator[Callable[[], int]]:
+        with _connect(url) as connection:
+            connection.execute("SELECT 1")
+            yield lambda: _drain_each(connection, claim_size)
+
+    return opened
+
+
+def _drain_each(connection: "psycopg.Connection[tuple[int, ...]]", claim_size: int) -> int:
     number = 0
-    with _connect(url) as connection:
-        while rows := connection.execute(_CLAIM, (claim_size,)).fetchall():
-            for row in rows:
-                connection.execute(_DONE_ONE, (row[0],))
-            number += len(rows)
+    while rows := connection.execute(_CLAIM, (claim_size,)).fetchall():
+        for row in rows:
+            connection.execute(_DONE_ONE, (row[0],))
+        number += len(rows)
     return number
 
 

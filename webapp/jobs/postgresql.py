@@ -129,34 +129,42 @@ COMPLETE_MANY = f"""
 UPDATE {_JOBS} job SET {_ENDED} FROM unnest(%s::uuid[], %s::uuid[]) AS mine (id, lease_id)
 WHERE job.id = mine.id AND job.lease_id = mine.lease_id RETURNING job.id
 """
-_NEW = {
+_IDS = {"id": "uuid", "document_id": "uuid", "run_id": "uuid"}
+_TRAITS = {
+    "org_id": "uuid",
     "stage": "text",
     "payload": "jsonb",
     "checkpoint": "jsonb",
-    "id": "uuid",
-    "org_id": "uuid",
-    "document_id": "uuid",
-    "run_id": "uuid",
     "priority": "int",
     "max_attempts": "int",
     "held": "bool",
-    "delay": "float8",
+    "delay_seconds": "float8",
 }
-_ONE_ROW = f"(VALUES ({', '.join(f'%s::{kind}' for kind in _NEW.values())}))"
-_MANY_ROWS = f"unnest({', '.join(f'%s::{kind}[]' for kind in _NEW.values())})"
+
+
+def _arrays(kinds: Mapping[str, str]) -> str:
+    return f"unnest({', '.join(f'%s::{kind}[]' for kind in kinds.values())})"
+
+
+# One job, or jobs that differ in nothing but their ids; and jobs of many kinds.
+_ALIKE = f"""
+{_arrays(_IDS)} AS each ({", ".join(_IDS)})
+CROSS JOIN (VALUES ({", ".join(f"%s::{kind}" for kind in _TRAITS.values())})) AS kind ({", ".join(_TRAITS)})
+"""
+_MIXED = f"{_arrays(_IDS | _TRAITS)} AS each ({', '.join(_IDS | _TRAITS)})"
 _ENQUEUE = f"""
 INSERT INTO {_JOBS} (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint, attempts,
     max_attempts, available_at, created_at, error_log, updated_at)
 SELECT id, org_id, document_id, run_id, stage, 'PENDING', priority, payload, checkpoint, 0, max_attempts,
-    CASE WHEN NOT held THEN statement_timestamp() + delay * interval '1 second' END,
+    CASE WHEN NOT held THEN statement_timestamp() + delay_seconds * interval '1 second' END,
     statement_timestamp(), '[]', statement_timestamp()
-FROM {{rows}} AS new ({", ".join(_NEW)})
+FROM {{rows}}
 """
 _AND_RING = f"WITH ring AS MATERIALIZED ({RING}) {_ENQUEUE} WHERE (SELECT count(*) FROM ring) >= 0"
-# Whether it is one job, and whether it also rings.
+# Whether they are alike, and whether it also rings.
 _ENQUEUES = {
-    (is_one, rings): (_AND_RING if rings else _ENQUEUE).format(rows=_ONE_ROW if is_one else _MANY_ROWS)
-    for is_one in (True, False)
+    (are_alike, rings): (_AND_RING if rings else _ENQUEUE).format(rows=_ALIKE if are_alike else _MIXED)
+    for are_alike in (True, False)
     for rings in (True, False)
 }
 
@@ -213,32 +221,36 @@ def complete_many(cursor: Cursor[Any], leases: Sequence[Lease]) -> set[UUID]:
 
 def enqueue(cursor: Cursor[Any], jobs: Sequence[NewJob], *, rings: bool) -> bool:
     """Add jobs, however many, in one statement; it may wake sleepers, too. Whether it has seen to that."""
-    texts = [
-        [job.stage for job in jobs],
-        [as_json(job.payload) for job in jobs],
-        [as_json(job.checkpoint) for job in jobs],
-    ]
-    plain = [
-        [job.id.hex for job in jobs],
-        [job.org_id.hex for job in jobs],
-        [job.document_id.hex for job in jobs],
-        [job.run_id.hex for job in jobs],
-        [str(int(job.priority)) for job in jobs],
-        [str(job.max_attempts) for job in jobs],
-        ["t" if job.held else "f" for job in jobs],
-        [str(float(job.delay_seconds)) for job in jobs],
-    ]
-    is_one = len(jobs) == 1
-    if is_one:
-        values = [value for (value,) in texts + plain]
+    ids = (_id, _document_id, _run_id)
+    values = [_array([trait(job).hex for job in jobs]) for trait in ids]
+    are_alike = all(_is_constant([trait(job) for job in jobs]) for trait in _kind)
+    if are_alike:
+        values += _as_texts(jobs[0])
     else:
-        # As the database reads arrays. The driver's own way takes longer than the statement.
-        values = [_array(_quoted(column)) for column in texts] + [_array(column) for column in plain]
-    cursor.execute(_ENQUEUES[is_one, rings], values)
+        values += [_array(_quoted(column)) for column in zip(*map(_as_texts, jobs), strict=True)]
+    cursor.execute(_ENQUEUES[are_alike, rings], values)
     return rings
 
 
+def _is_constant(values: list[Any]) -> bool:
+    return values.count(values[0]) == len(values)
+
+
+def _as_texts(job: NewJob) -> list[str]:
+    return [
+        job.org_id.hex,
+        job.stage,
+        as_json(job.payload),
+        as_json(job.checkpoint),
+        str(int(job.priority)),
+        str(job.max_attempts),
+        str(job.held),
+        str(float(job.delay_seconds)),
+    ]
+
+
 def _array(values: Iterable[str]) -> str:
+    """As the database reads one. The driver's own way takes longer than the statement."""
     return "{" + ",".join(values) + "}"
 
 
@@ -254,3 +266,5 @@ def _at_work(cursor: Cursor[Any], stages: list[str]) -> dict[str, int]:
 
 _place = itemgetter(2)
 _job_id = attrgetter("job_id")
+_id, _document_id, _run_id = (attrgetter(name) for name in _IDS)
+_kind = [attrgetter(name) for name in _TRAITS]
