@@ -93,8 +93,11 @@ class Liveness:
                 with self._app_context():
                     self._turn()
             except DATABASE_ERRORS as error:
+                had_lock = self._has_lock
                 self._lose(error)
-                backoff.pause(self._ending)
+                # Who comes back at once is not missed by anybody.
+                if not had_lock:
+                    backoff.pause(self._ending)
             else:
                 backoff.reset()
                 self._lock.wait(CONFIRM_SECONDS if self._suspects else self._pause_seconds)
