@@ -10,6 +10,7 @@ from tests.hashed_words import HashedWords
 from tests.web.databases import both_databases
 from tests.web.people import People
 from tests.web.shelves import notes, read_json, services_of, shelve, use_hashed_words, work_off
+from webapp.worker.chores import report_missing
 
 
 @pytest.fixture
@@ -55,6 +56,21 @@ def test_new_vectors_are_offered_to_ops(app: Flask, people: People) -> None:
     work_off(app)
     assert "vectors of an earlier model" not in ops.get("/ops").text
     assert people.browser().post("/ops/reembed").status_code == 403
+
+
+def test_what_has_lost_its_blobs_is_named(app: Flask, people: People) -> None:
+    program = people.program()
+    first, _ = shelve(program, *map(notes, range(2)))
+    work_off(app)
+    assert _run(app, "documents", "missing").exit_code == 0
+
+    blobs = services_of(app).providers.blobs
+    (original,) = (info.path for info in blobs.list() if info.path.endswith(f"{first}/original"))
+    blobs.delete(original)
+    found = _run(app, "documents", "missing", "--org", "Ours")
+    assert (found.exit_code, found.stdout) == (1, f"Ours\t{first}\t{original}\n")
+    with app.app_context():
+        assert report_missing(services_of(app)) == 1
 
 
 def test_from_a_terminal(app: Flask, people: People) -> None:

@@ -227,6 +227,16 @@ def known_blob_owners(org_id: UUID, document_ids: set[UUID], hashes: set[str]) -
     return {str(found) for found in session().scalars(ids)} | set(session().scalars(contents))
 
 
+def blob_paths(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
+    """The blobs that documents need: the uploaded file, and what readers of the last result are served."""
+    originals = select(Document.id, Document.blob_path).where(Document.org_id == org_id, Document.id.in_(ids))
+    served = select(Artifact.document_id, Artifact.path).where(Artifact.org_id == org_id, Artifact.document_id.in_(ids))
+    paths: dict[UUID, list[str]] = {}
+    for document_id, path in [*session().execute(originals), *session().execute(served)]:
+        paths.setdefault(document_id, []).append(path)
+    return paths
+
+
 def _conditions(org_id: UUID, wanted: Matching) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = [Document.org_id == org_id]
     if wanted.status is not None:

@@ -12,6 +12,7 @@ from webapp.db import reading
 from webapp.documents.library import Matching
 from webapp.documents.states import DocumentStatus
 from webapp.jobs.states import Priority
+from webapp.pipeline.missing import find_missing
 from webapp.pipeline.reprocess import Queued, reprocess, reprocess_matching, with_other_vectors
 from webapp.web.terminal import org_named, org_option, services
 
@@ -48,6 +49,20 @@ def _reembed(org_name: str | None) -> None:
     for org in _orgs(org_name):
         total += reprocess_matching(services(), org.id, wanted, priority=Priority.BACKGROUND).count
     _say(total)
+
+
+@group.command("missing")
+@click.option("--org", "org_name", help="Only this organisation's documents.")
+@click.pass_context
+def _missing(context: click.Context, org_name: str | None) -> None:
+    """Name the blobs that are gone and that documents need: organisation, document, path. The exit code is 1 then."""
+    count = 0
+    for org in _orgs(org_name):
+        for found in find_missing(services(), org.id):
+            click.echo(f"{org.name}\t{found.document_id}\t{found.path}")
+            count += 1
+    click.echo(f"{count} missing.", err=True)
+    context.exit(1 if count else 0)
 
 
 def _matching(org_id: UUID, wanted: Matching) -> Queued:

@@ -6,10 +6,12 @@ from datetime import timedelta
 from itertools import groupby
 from uuid import UUID
 
+from webapp.accounts import orgs
 from webapp.clock import utc_now
 from webapp.db import reading, transaction
 from webapp.documents import library, runs
 from webapp.pipeline import lifecycle, stage_pause
+from webapp.pipeline.missing import find_missing
 from webapp.pipeline.services import Services
 from webapp.providers.ports import BlobInfo
 
@@ -18,6 +20,7 @@ _log = logging.getLogger(__name__)
 # An upload takes minutes, and the rows of a new blob are committed within seconds: a day is certain.
 LITTER_AFTER_SECONDS = 24 * 3600.0
 _BATCH = 100
+_NAMED_MAX = 20
 
 
 def reset_silent(services: Services) -> int:
@@ -80,6 +83,21 @@ def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> i
     if removed:
         _log.info("%d orphan blobs were removed", removed)
     return removed
+
+
+def report_missing(services: Services, is_ending: Callable[[], bool] = bool) -> int:
+    """Say which blobs are gone that rows speak of: nothing can be done about it here, and nobody else would notice."""
+    with reading(everywhere=True):
+        ids = [org.id for org in orgs.everyone()]
+    total = 0
+    for org_id in ids:
+        for found in find_missing(services, org_id, is_ending):
+            total += 1
+            if total <= _NAMED_MAX:
+                _log.error("document %s has lost its blob %s", found.document_id, found.path)
+    if total:
+        _log.error("%d blobs that documents need are gone; restore them, or delete the documents", total)
+    return total
 
 
 def _running() -> list[runs.LiveRun]:
