@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev worker migrate test check e2e bench chaos validate crashes
+.PHONY: help setup run dev worker migrate test quick check e2e bench chaos validate crashes
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -23,6 +23,8 @@ TESTS ?=
 BENCH ?= $(filter-out __init__ conftest,$(patsubst bench/%.py,%,$(filter-out bench/_%,$(wildcard bench/*.py))))
 # Tests and benchmarks share one model, whatever data a developer works with.
 FOR_TESTS := MODELS_DIR="$$PWD/.cache/models"; export MODELS_DIR
+# Tests take seconds to compile: keep what came of it, whatever Python was told elsewhere.
+KEEP_COMPILED := unset PYTHONDONTWRITEBYTECODE
 # What stands in .env, for programs that don't read it by themselves. The environment wins.
 WITH_ENV := $(if $(wildcard .env),.venv/bin/dotenv run --no-override --)
 
@@ -69,8 +71,12 @@ migrate: $(RUNTIME) ## Bring the database's tables up to date
 	@exec $(FLASK) db upgrade
 
 test: $(DEVELOPMENT) ## Run the whole suite on both databases (TESTS=tests/jobs runs a part)
-	@$(FOR_TESTS); $(BUILD_MODEL); \
+	@$(FOR_TESTS); $(BUILD_MODEL); $(KEEP_COMPILED); \
 	exec $(PYTEST) -n logical --maxprocesses 8 $(TESTS)
+
+quick: $(DEVELOPMENT) ## Run the fast part of the suite, half a minute, as often as one likes (TESTS=... too)
+	@$(FOR_TESTS); $(BUILD_MODEL); $(KEEP_COMPILED); \
+	exec $(PYTEST) -q -n logical --maxprocesses 8 -m "not slow and not journey and not browser" $(TESTS)
 
 check: $(DEVELOPMENT) ## Everything that must hold: format, lint, types, import order, migrations, tests
 	$(call step,Format,.venv/bin/ruff format --check .,Run .venv/bin/ruff format . and look at what it changed.)

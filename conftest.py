@@ -1,8 +1,8 @@
 """How the suite is ordered, and what it needs: for every test, whatever room it belongs to.
 
-Fast tests come first and share all the workers of `pytest -n`. Heavy ones (slow, journey,
-browser) come last and one at a time, on one worker: they start processes of their own, and a
-deadline that two of them fight over says nothing.
+Fast tests come first (`make quick` runs no others), then those that are slow by nature; both share
+all the workers of `pytest -n`. Heavy ones (alone, journey, browser) come last and one at a time, on
+one worker: they start processes of their own, and a deadline that two of them fight over says nothing.
 """
 
 import os
@@ -25,7 +25,7 @@ accounts.take(os.environ)
 hypothesis.settings.register_profile("docmill", deadline=None)
 hypothesis.settings.load_profile("docmill")
 
-HEAVY = ("slow", "journey", "browser")
+HEAVY = ("alone", "journey", "browser")
 NO_BROWSER = "no Chromium: install chromium, or set CHROMIUM to its path"
 
 
@@ -35,15 +35,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "live" not in config.option.markexpr:
         _leave_out(config, items, "live")
     for item in items:
-        if _is_heavy(item):
+        if _has(item, *HEAVY):
             item.add_marker(pytest.mark.xdist_group("heavy"))
-    items.sort(key=_is_heavy)
+    items.sort(key=lambda item: (_has(item, *HEAVY), _has(item, "slow")))
     _need_browser([item for item in items if item.get_closest_marker("browser")])
     _need_azurite([item for item in items if item.get_closest_marker("azurite")])
 
 
-def _is_heavy(item: pytest.Item) -> bool:
-    return any(item.get_closest_marker(name) for name in HEAVY)
+def _has(item: pytest.Item, *markers: str) -> bool:
+    return any(item.get_closest_marker(name) for name in markers)
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> None:

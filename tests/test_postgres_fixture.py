@@ -116,6 +116,7 @@ def test_a_copy_has_what_its_template_had(postgres: Server, secured: DatabaseUrl
         postgres.drop_database(name)
 
 
+@pytest.mark.slow
 def test_two_other_processes_hear_each_other(urls: DatabaseUrls) -> None:
     listen = "import psycopg, sys; c = psycopg.connect(sys.argv[1], autocommit=True); c.execute('LISTEN bell'); "
     listen += "print('listening', flush=True); print(next(c.notifies(timeout=20)).payload)"
@@ -156,6 +157,7 @@ def _port(user: "subprocess.Popen[str]") -> int:
     return int(user.stdout.readline())
 
 
+@pytest.mark.slow
 def test_users_of_one_run_share_a_server_until_the_last_is_killed(public_folder: Path) -> None:
     with (
         _user(public_folder, "one") as first,

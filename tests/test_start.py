@@ -24,12 +24,14 @@ def words_of(command: list[str], folder: Path, **variables: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_setting_that_cannot_be_right_is_named(tmp_path: Path) -> None:
     words = words_of(UPGRADE, tmp_path, PORT="eighty")
     assert words.splitlines() == ["PORT='eighty' is not a whole number. Example: PORT=8000."]
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_database_that_does_not_answer_is_said_to_be_away(tmp_path: Path) -> None:
     url = "postgresql://docmill:secret-of-the-database@127.0.0.1:1/docmill"
     words = words_of(UPGRADE, tmp_path, DATABASE_URL=url, SECRET_KEY="a key for tests only")
@@ -39,6 +41,7 @@ def test_a_database_that_does_not_answer_is_said_to_be_away(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

@@ -90,6 +90,7 @@ def test_it_hears_sentences_in_the_order_of_time(recogniser: Recogniser, read: R
     assert heard.language == "en"
 
 
+@pytest.mark.slow
 def test_times_of_a_clip_are_those_of_the_recording(recogniser: Recogniser, read: Read) -> None:
     audio, sound = read(speech_clip.english())
     start = sound.duration_seconds / 2

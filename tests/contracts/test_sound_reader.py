@@ -136,6 +136,7 @@ def test_silence_and_nothing_have_names_of_their_own(read: Read) -> None:
     assert refusal(read, b"%PDF-1.7", "application/pdf").code is FailureCode.UNSUPPORTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wav", "mp3"])
 def test_what_is_too_long_is_refused(read: Read, kind: str) -> None:
     # One says so in its header, the other only while it is read.

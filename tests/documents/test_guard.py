@@ -84,6 +84,7 @@ def test_threads_that_start_whatever_they_find(bare_app: Flask, org_id: UUID) ->
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_processes_that_start_whatever_they_find(database: DatabaseUnderTest, tmp_path: Path, org_id: UUID) -> None:
     wanted = {queue(org_id, document_id) for document_id in [new_document(org_id) for _ in range(5)] for _ in range(8)}
     environment = {**os.environ, **database.environment(tmp_path, SECRET_KEY="a key for tests only")}

@@ -44,6 +44,7 @@ def drained(processes: "list[subprocess.Popen[str]]") -> list[Counter[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_four_processes_do_each_job_once(letterbox: SqlLetterbox, database: DatabaseUnderTest, tmp_path: Path) -> None:
     runs = letterbox.new_runs(JOBS)
     jobs = [run.job(payload={"fails": number % 10 == 0}) for number, run in enumerate(runs)]

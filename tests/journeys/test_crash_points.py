@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import DatabaseUnderTest
 from tests.crash_points import STEPS, run, world
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 def test_nothing_is_lost_doubled_or_paid_for_again(database: DatabaseUnderTest) -> None:

@@ -94,6 +94,7 @@ def test_no_text_makes_no_passages(blank: str) -> None:
     assert make_chunks(DOCUMENT, extraction(blank, page_count=2)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hostile",
     [

@@ -90,6 +90,7 @@ def test_a_shared_number_connects_what_has_nothing_else_in_common(workplace: Wor
         assert values.in_common(workplace.org_id, [pair]) == {pair: ["2026-0417"]}
 
 
+@pytest.mark.slow
 def test_a_passage_has_so_many_connections_and_no_more(workplace: Workplace) -> None:
     for number in range(6):
         workplace.connected(SEA + f" Ship {number}.".encode(), f"{number}.txt")
@@ -129,6 +130,7 @@ def test_a_reprocess_keeps_the_connections_of_what_did_not_change(workplace: Wor
     assert between == {key[:3] for key in before}
 
 
+@pytest.mark.slow
 def test_doing_it_again_changes_nothing(workplace: Workplace) -> None:
     first, second = workplace.connected(prose(12), "story.md"), workplace.connected(prose(15), "longer.md")
     before = rows(workplace)
@@ -284,6 +286,7 @@ def test_only_vectors_of_one_model_are_compared(workplace: Workplace) -> None:
     assert seen(workplace, workplace.connected(SEA_AGAIN)) == []
 
 
+@pytest.mark.slow
 def test_publishing_and_connecting_wait_for_each_other_and_end(workplace: Workplace, bare_app: Flask) -> None:
     """Two documents that are full of each other, published and connected at once, again and again."""
     first, second = workplace.connected(prose(30), "a.md"), workplace.connected(prose(30) + b"\n", "b.md")
@@ -323,6 +326,7 @@ def _work_off(workplace: Workplace) -> None:
                 workplace.process(lease)
 
 
+@pytest.mark.slow
 def test_blocks_do_not_change_what_is_nearest(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     for start in (0, 40, 80):
         workplace.connected(prose(20, start), f"{start}.md")

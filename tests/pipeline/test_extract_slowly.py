@@ -277,6 +277,7 @@ def test_a_broken_answer_is_looked_at_again_and_not_paid_again(place: SlowPlace,
     assert place.server.calls["analyze"] == 1
 
 
+@pytest.mark.slow
 def test_a_kept_answer_that_was_damaged_is_asked_for_anew(place: SlowPlace) -> None:
     document_id = place.upload(BOOK)
     place.finish()

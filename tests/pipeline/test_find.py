@@ -46,6 +46,7 @@ def test_words_alone_where_the_embedder_is_away(workplace: Workplace) -> None:
     assert len(found.hits) == 1
 
 
+@pytest.mark.slow
 def test_there_is_a_limit(workplace: Workplace) -> None:
     workplace.embedder.batch_size = 100
     workplace.processed(prose(300), "book.md")

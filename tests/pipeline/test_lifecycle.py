@@ -347,6 +347,7 @@ def test_a_document_can_be_deleted_in_the_middle_of_its_work(office: Office) -> 
         assert session.scalars(select(JobRow)).all() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others_end", ["time out", "terminate", "cancel"])
 def test_of_two_ends_at_one_moment_one_counts(bare_app: Flask, office: Office, others_end: str) -> None:
     """The worker publishes while somebody else ends the run: exactly one of them wins, and all rows agree."""

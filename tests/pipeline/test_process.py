@@ -282,6 +282,7 @@ def test_a_wrong_answer_of_the_embedder_is_a_failure(workplace: Workplace) -> No
     assert workplace.all(CachedEmbedding) == []
 
 
+@pytest.mark.slow
 def test_a_large_document_is_published(workplace: Workplace) -> None:
     workplace.embedder.batch_size = 200
     document = workplace.processed(prose(3000), "book.md")

@@ -132,6 +132,7 @@ def test_the_same_bytes_are_never_paid_for_again(at_yandex: Workplace, speechkit
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", WAY)
 def test_killed_at_the_end_of_a_stage_it_goes_on(
     workplace: Workplace, reader: AudioDecoder, speechkit: SpeechKitServer, openai: OpenAI, stage: str
@@ -153,6 +154,7 @@ def test_killed_at_the_end_of_a_stage_it_goes_on(
     assert studio.stages(workplace) == [(each, "COMPLETED") for each in WAY]
 
 
+@pytest.mark.slow
 def test_killed_between_two_windows_only_the_second_is_asked_for(
     workplace: Workplace, reader: AudioDecoder, speechkit: SpeechKitServer
 ) -> None:
@@ -218,6 +220,7 @@ def test_many_calls_that_wait_hold_nobody(at_yandex: Workplace, speechkit: Speec
     assert {at_yandex.document(document_id).status for document_id in documents} <= {"READY", "PROCESSING"}
 
 
+@pytest.mark.slow
 def test_waiting_counts_no_attempt_and_writes_no_line(at_yandex: Workplace, speechkit: SpeechKitServer) -> None:
     speechkit.looks_needed = 25
     document_id = at_yandex.upload(call(), "call.wav").document.id
@@ -262,6 +265,7 @@ def test_a_done_operation_whose_result_is_late_is_asked_again(at_yandex: Workpla
     assert speechkit.calls["result"] == 4
 
 
+@pytest.mark.slow
 def test_two_channels_are_two_speakers(workplace: Workplace, reader: AudioDecoder, openai: OpenAI) -> None:
     studio.equip(workplace, reader, studio.openai_at(openai, reader))
     document_id = workplace.upload(sounds.wav(sounds.two_speakers(12), channels=2), "call.wav").document.id

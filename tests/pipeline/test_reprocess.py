@@ -27,6 +27,7 @@ def work_off(workplace: Workplace) -> None:
         workplace.process()
 
 
+@pytest.mark.slow
 def test_all_get_a_run_behind_everybody_who_waits(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reprocess, "IDS_PER_PAGE", 2)
     documents = [workplace.processed(f"text number {number}".encode()) for number in range(5)]

@@ -42,6 +42,7 @@ def test_the_container_is_made_at_the_first_use(azurite: Azurite, tmp_path: Path
     second.check()
 
 
+@pytest.mark.slow
 def test_large_files_go_up_and_down_in_little_memory(azure_store: AzureBlobStore, tmp_path: Path) -> None:
     megabytes = 96
     source = large_file(tmp_path, megabytes)
@@ -64,6 +65,7 @@ def test_a_copy_is_gone_after_its_use(azure_store: AzureBlobStore) -> None:
     assert list(azure_store.incoming().iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_reader_fetches_what_it_is_asked_for(azure_store: AzureBlobStore) -> None:
     data = bytes(range(256)) * (3 * BLOCK_BYTES // 256)
     azure_store.put_bytes("a", data)
@@ -78,6 +80,7 @@ def test_a_reader_fetches_what_it_is_asked_for(azure_store: AzureBlobStore) -> N
         assert file.read() == b""
 
 
+@pytest.mark.slow
 def test_a_blob_that_is_replaced_under_a_reader_is_no_mixture(azure_store: AzureBlobStore) -> None:
     azure_store.put_bytes("a", b"1" * (2 * BLOCK_BYTES))
     with azure_store.open("a") as file:

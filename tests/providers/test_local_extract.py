@@ -139,6 +139,7 @@ def test_sixty_thousand_lines_on_one_page_are_all_read(folder: Path) -> None:
     assert extraction.warnings == ("The layout of page 1 could not be read; its plain text is used.",)
 
 
+@pytest.mark.slow
 def test_plain_text_is_the_second_try_after_a_crash(folder: Path) -> None:
     """In 256 MB the layout of these lines can't be held, their text can."""
     extractor = LocalExtractor(memory_mb=256)
@@ -150,6 +151,7 @@ def test_plain_text_is_the_second_try_after_a_crash(folder: Path) -> None:
     assert extraction.warnings == ("The layout of page 1 could not be read; its plain text is used.",)
 
 
+@pytest.mark.slow
 def test_a_deflate_bomb_meets_the_memory_limit(extractor: LocalExtractor, folder: Path) -> None:
     error = failure(extractor, folder, samples.deflate_bomb_pdf())
     assert isinstance(error, ParserCrashed)

@@ -110,6 +110,7 @@ def test_letters_and_photographs_come_back_as_they_were() -> None:
         assert np.array_equal(read_png(png(pixels)), pixels)
 
 
+@pytest.mark.slow
 def test_whoever_would_wait_for_too_many_is_told_so_at_once(tmp_path: Path) -> None:
     pictures = LocalPictures(at_once=1, in_line_max=0)
     endless, simple = tmp_path / "endless", tmp_path / "simple"

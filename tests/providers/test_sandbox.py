@@ -67,6 +67,7 @@ def test_the_memory_limit_is_named(run: Run, name: str) -> None:
     assert caught.value.code is FailureCode.PARSER_MEMORY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spin", "spin_stubbornly"])
 def test_an_endless_loop_ends_at_the_deadline(run: Run, name: str) -> None:
     with pytest.raises(TimedOut, match=r"0\.3 s"):
@@ -201,6 +202,7 @@ def test_eight_threads_call_at_once_and_get_their_own_answers(run: Run) -> None:
         assert list(pool.map(call, range(80))) == list(range(80))
 
 
+@pytest.mark.slow
 def test_one_job_s_death_leaves_the_others_alone(sandbox: Sandbox) -> None:
     alive = threading.Event()
 
@@ -253,6 +255,7 @@ def test_closing_ends_everything() -> None:
     wait_until_gone(nursery)
 
 
+@pytest.mark.slow
 def test_a_dropped_sandbox_ends_everything() -> None:
     sandbox = Sandbox((JOBS,), LIMITS)
     nursery = _nursery_of(sandbox)

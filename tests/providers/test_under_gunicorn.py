@@ -20,7 +20,7 @@ from tests.providers.processes import wait_until_gone
 from tests.providers.stand import PDF, ROOT
 from webapp.providers.local_extract import LocalExtractor
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 BEAT_SECONDS = 0.05
 GAP_SECONDS_MAX = 2.0

@@ -78,6 +78,7 @@ def test_a_failed_replacement_leaves_the_old_result(searcher: Searcher) -> None:
     assert texts_of(searcher.org_id, document_id) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_three_thousand_passages_are_replaced_in_bulk(searcher: Searcher) -> None:
     document_id = new_document(searcher.org_id)
     texts = [f"passage number {number}" for number in range(3000)]

@@ -21,7 +21,7 @@ TOPICS, OWN = 500, 400
 RULES = Rules()
 MILLISECONDS_PER_PASSAGE_MAX = 25.0
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 def about_topics(count: int, seed: int) -> NDArray[np.float32]:

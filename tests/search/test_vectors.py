@@ -49,6 +49,7 @@ def test_other_orgs_stay_out(searcher: Searcher) -> None:
     assert searcher.near(MINILM, random_directions(1, DIMENSIONS)[0], 50) == []
 
 
+@pytest.mark.slow
 @only_postgresql
 def test_a_small_org_is_found_in_the_index_of_a_large_one(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """The trap: an index scan that stops after its first candidates, which all belong to the large org."""
@@ -67,6 +68,7 @@ def test_a_small_org_is_found_in_the_index_of_a_large_one(searcher: Searcher, mo
     assert np.mean(recalls) >= 0.95
 
 
+@pytest.mark.slow
 @only_postgresql
 def test_a_large_org_is_searched_through_its_index(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "EXACT_CHUNKS_MAX", 0)

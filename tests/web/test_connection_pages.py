@@ -96,6 +96,7 @@ def test_without_connections_it_says_so(app: Flask, program: Program, browser: B
     assert "No connections" in browser.get(f"/documents/{alone}/connections").text
 
 
+@pytest.mark.slow
 @both_databases
 def test_many_are_shown_some_at_a_time_with_the_same_number_of_queries(app: Flask, program: Program) -> None:
     ids = shelve(program, *((f"{number}.txt", SEA + f" {number}".encode()) for number in range(40)))

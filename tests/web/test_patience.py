@@ -11,7 +11,7 @@ import pytest
 
 from tests.postgres import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 THREADS = 2
 ANSWER_SECONDS = 20

@@ -141,6 +141,7 @@ def test_whoever_lost_the_lease_writes_nothing(bench: Bench, error: Exception | 
     assert bench.events(run_id) == ["RUN_QUEUED", "RUN_STARTED", "JOB_RESET"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
 def test_an_end_whose_commit_got_no_answer_counts_once(bench: Bench, moment: str) -> None:
     """Before: nothing was stored, and it is stored by the second try. After: the second try finds it stored."""

@@ -142,6 +142,7 @@ def test_a_throttled_call_slows_its_whole_stage_and_counts_an_attempt(bench: Ben
     assert bench.attempts(finish).claim("worker") == []
 
 
+@pytest.mark.slow
 def test_a_try_that_waits_for_itself_slows_the_others_too(shop: Callable[[Counter, Counter], Bench]) -> None:
     """Embedded: one attempt, so the second try of the step waits in its thread."""
     moods = iter([RateLimited("too many", retry_after_seconds=0.1)])
@@ -183,6 +184,7 @@ def test_after_an_outage_nobody_is_overrun(shop: Callable[[Counter, Counter], Be
     assert desk.inside_most <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [FailureCode.CREDENTIALS_REFUSED, FailureCode.QUOTA_EXHAUSTED])
 @pytest.mark.parametrize("max_attempts", [1, 5])
 def test_a_refused_account_pauses_the_stage_and_costs_no_document_anything(

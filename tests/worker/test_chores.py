@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from flask import Flask
 from sqlalchemy import select, update
 
@@ -84,6 +85,7 @@ def test_orphans_fail_with_their_process_and_the_next_run_goes_on(bench: Bench) 
     assert {bench.claim().lease.run_id, bench.claim().lease.run_id} == {following, queued}
 
 
+@pytest.mark.slow
 def test_many_orphans_are_all_found(bench: Bench) -> None:
     for _ in range(130):
         bench.new_run()
@@ -139,6 +141,7 @@ def test_old_blobs_without_a_row_are_removed_and_nothing_else(bench: Bench) -> N
     assert _blobs(bench) == kept
 
 
+@pytest.mark.slow
 def test_many_orphan_blobs_are_all_found(bench: Bench) -> None:
     for number in range(230):
         _old_blob(bench, f"{bench.org_id}/documents/{new_id()}/original-{number}")

@@ -59,6 +59,7 @@ def test_a_lone_process_becomes_the_host_and_works(bench: Bench, start: Start) -
     wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == 3)
 
 
+@pytest.mark.slow
 def test_a_second_process_serves_pages_only_until_the_first_has_ended(
     bench: Bench, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -114,6 +114,7 @@ def _is_asked(heartbeat: Heartbeat, seat: Seat) -> bool:
     return seat.stopping.is_set()
 
 
+@pytest.mark.slow
 def test_beats_that_cannot_be_written_at_all_end_the_process(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trigger refuses them, say: no waiting helps, and what is not vouched for is taken by others."""
     monkeypatch.setattr(heartbeat_module, "HUNG_AFTER_SECONDS", 0.5)
@@ -131,6 +132,7 @@ def test_beats_that_cannot_be_written_at_all_end_the_process(bench: Bench, monke
     heartbeat.stop()
 
 
+@pytest.mark.slow
 def test_a_beat_that_hangs_is_silence_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heartbeat_module, "HUNG_AFTER_SECONDS", 0.5)
     heartbeat = _heartbeat(bench, zombie_after_seconds=0.3)
@@ -175,6 +177,7 @@ def test_a_dead_heartbeat_is_noticed(bench: Bench) -> None:
     heartbeat.stop()
 
 
+@pytest.mark.slow
 def test_no_work_is_taken_while_no_heartbeat_is_heard(bench: Bench) -> None:
     """Only beats fail: a trigger's error, say. What is not vouched for is not begun."""
     gate, is_mended = Gate(), threading.Event()

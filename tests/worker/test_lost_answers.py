@@ -84,6 +84,7 @@ def test_the_end_of_a_failed_attempt_counts_once(far: Bench, wire: Wire, is_afte
     assert far.events(run_id).count("JOB_RETRY_SCHEDULED") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_after", [False, True])
 def test_a_claim(far: Bench, wire: Wire, is_after: bool) -> None:
     """Its jobs are found again under the worker's name, and no attempt is counted."""
@@ -119,6 +120,7 @@ def _documents(org_id: UUID) -> int:
         return session.scalar(select(func.count()).select_from(Document)) or 0
 
 
+@pytest.mark.slow
 def test_a_wire_that_is_cut_again_and_again_delays_and_loses_nothing(far: Bench, wire: Wire) -> None:
     runs = [far.new_run(max_attempts=3) for _ in range(40)]
     far.pool(finish, threads=3)

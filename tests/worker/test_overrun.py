@@ -72,6 +72,7 @@ def _watch(bench: Bench, pool: Pool) -> None:
     pool.check()
 
 
+@pytest.mark.slow
 def test_its_seat_is_taken_by_another_and_the_rest_goes_on(bench: Bench, stuck: Stuck) -> None:
     before, held = _claimers(), _held_runs(bench, 2)
     hung = [one.lease.run_id for one in held]
@@ -99,6 +100,7 @@ def test_its_seat_is_taken_by_another_and_the_rest_goes_on(bench: Bench, stuck: 
     assert bench.broken == []
 
 
+@pytest.mark.slow
 def test_a_process_full_of_lost_threads_ends(bench: Bench, stuck: Stuck) -> None:
     """Each of them keeps its memory: better to begin anew."""
     before, held = _claimers(), _held_runs(bench, LOST_MAX + 1)
