@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from webapp.jobs.connections import Hot, hot
-from webapp.jobs.hot import Taken, Wanted
-from webapp.jobs.postgresql import PLAN_FOR_THIS_TRANSACTION
+from webapp.jobs import postgresql
+from webapp.jobs.connections import hot
+from webapp.jobs.hot import Hot, Taken, Wanted
 from webapp.jobs.queue import Lease
 
 # Others hold what they are about to take for less than a millisecond.
@@ -40,8 +40,8 @@ class Claims:
 
 
 def _taken(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
-    if not here.is_own and here.is_postgresql:
-        here.cursor.execute(PLAN_FOR_THIS_TRANSACTION)
+    if not here.is_own and here.statements is postgresql:
+        here.cursor.execute(postgresql.PLAN_FOR_THIS_TRANSACTION)
     taken: Taken = here.statements.claim(here.cursor, wanted, rooms)
     return taken
 
@@ -53,7 +53,7 @@ def _nothing() -> Taken:
 @contextmanager
 def _together(here: Hot) -> Iterator[None]:
     """Counting and taking are one transaction; on SQLite they always are."""
-    if here.is_own and here.is_postgresql:
+    if here.is_own and here.statements is postgresql:
         with here.cursor.connection.transaction():
             yield
     else:

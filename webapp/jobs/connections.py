@@ -9,7 +9,6 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,6 +19,7 @@ from sqlalchemy import Engine, event
 from webapp.clock import monotonic
 from webapp.db import db, in_transaction, is_quiet, transaction, translated, write_turn
 from webapp.jobs import postgresql, sqlite
+from webapp.jobs.hot import Hot
 
 # Each thread of a worker that talks to the queue has one at most; more are closed when they come back.
 _KEPT = 4
@@ -28,20 +28,6 @@ _FRESH_SECONDS = 0.02
 _WHAT = "a statement of the queue"
 _SETTINGS = {"app.scope": "system", "plan_cache_mode": "force_generic_plan", **postgresql.PLANNER}
 _SETTLE = "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items())
-
-
-@dataclass(frozen=True)
-class Hot:
-    """A cursor, the statements that suit it, and whether their commit is ours."""
-
-    cursor: Any
-    statements: ModuleType
-    is_own: bool
-
-    @property
-    def is_postgresql(self) -> bool:
-        """Whether each statement commits by itself, and plans have to be led."""
-        return self.statements is postgresql
 
 
 class Connections:

@@ -3,12 +3,22 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 from uuid import UUID
 
 from webapp.jobs.controls import EVERY_STAGE, StageControl, with_defaults
 from webapp.jobs.queue import Lease
 from webapp.jobs.turns import Standing
+
+
+@dataclass(frozen=True)
+class Hot:
+    """A cursor, the statements that suit it, and whether their commit is ours."""
+
+    cursor: Any
+    statements: ModuleType
+    is_own: bool
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from uuid import UUID
 
 from psycopg import Cursor
 
-from webapp.jobs.hot import Taken, Wanted, as_json, controls_of, rooms_under
+from webapp.jobs.hot import Hot, Taken, Wanted, as_json, controls_of, rooms_under
 from webapp.jobs.model import DUE, LEASED
+from webapp.jobs.prepared import Prepared
 from webapp.jobs.queue import Lease, NewJob
 
 _JOBS = "document_processing_jobs"
@@ -124,6 +125,7 @@ SELECT pg_notify('{CHANNEL}', '') WHERE NOT pg_try_advisory_xact_lock({_SLEEPERS
 _ENDED = """status = 'COMPLETED', lease_id = NULL, locked_by = NULL,
     completed_at = statement_timestamp(), updated_at = statement_timestamp()"""
 COMPLETE = f"UPDATE {_JOBS} SET {_ENDED} WHERE id = %s AND lease_id = %s"
+_COMPLETE = Prepared(COMPLETE)
 # A nested loop meets the rows in the order of the arrays, so that two that complete never wait in a circle.
 COMPLETE_MANY = f"""
 UPDATE {_JOBS} job SET {_ENDED} FROM unnest(%s::uuid[], %s::uuid[]) AS mine (id, lease_id)
@@ -163,7 +165,7 @@ FROM {{rows}}
 _AND_RING = f"WITH ring AS MATERIALIZED ({RING}) {_ENQUEUE} WHERE (SELECT count(*) FROM ring) >= 0"
 # Whether they are alike, and whether it also rings.
 _ENQUEUES = {
-    (are_alike, rings): (_AND_RING if rings else _ENQUEUE).format(rows=_ALIKE if are_alike else _MIXED)
+    (are_alike, rings): Prepared((_AND_RING if rings else _ENQUEUE).format(rows=_ALIKE if are_alike else _MIXED))
     for are_alike in (True, False)
     for rings in (True, False)
 }
@@ -184,12 +186,12 @@ def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, A
     """The parameters of CLAIM."""
     return {
         "guarded": rooms is not None,
-        "stages": list(rooms or ()),
-        "rooms": list((rooms or {}).values()),
-        "orgs": wanted.turns.orgs,
-        "busy": wanted.turns.busy,
-        "served": wanted.turns.served,
-        "lane": wanted.lane.stages,
+        "stages": _array(_quoted(list(rooms or ()))),
+        "rooms": _array(map(str, (rooms or {}).values())),
+        "orgs": _array([org.hex for org in wanted.turns.orgs]),
+        "busy": _array(map(str, wanted.turns.busy)),
+        "served": _array(map(str, wanted.turns.served)),
+        "lane": _array(_quoted(wanted.lane.stages)),
         "is_inside": wanted.lane.is_inside,
         "limit": wanted.limit,
         "worker": wanted.worker,
@@ -204,22 +206,23 @@ def rooms(cursor: Cursor[Any], limits: Mapping[str, int]) -> dict[str, int] | No
     return rooms_under(controls_of(cursor.fetchall()), limits, lambda stages: _at_work(cursor, stages))
 
 
-def complete(cursor: Cursor[Any], lease: Lease) -> bool:
+def complete(here: Hot, lease: Lease) -> bool:
     """End a job that is still held: done."""
-    return cursor.execute(COMPLETE, (lease.job_id, lease.lease_id)).rowcount == 1
+    return _COMPLETE.rows(here, (lease.job_id.hex, lease.lease_id.hex)) == 1
 
 
 def complete_many(cursor: Cursor[Any], leases: Sequence[Lease]) -> set[UUID]:
     """End those that are still held; which those were."""
     ordered = sorted(leases, key=_job_id)
-    cursor.execute(COMPLETE_MANY, ([lease.job_id for lease in ordered], [lease.lease_id for lease in ordered]))
+    pairs = (_array([lease.job_id.hex for lease in ordered]), _array([lease.lease_id.hex for lease in ordered]))
+    cursor.execute(COMPLETE_MANY, pairs)
     # Reading the ids back costs more than the rest together, and as a rule says nothing new.
     if cursor.rowcount == len(ordered):
         return {lease.job_id for lease in ordered}
     return {row[0] for row in cursor.fetchall()}
 
 
-def enqueue(cursor: Cursor[Any], jobs: Sequence[NewJob], *, rings: bool) -> bool:
+def enqueue(here: Hot, jobs: Sequence[NewJob], *, rings: bool) -> bool:
     """Add jobs, however many, in one statement; it may wake sleepers, too. Whether it has seen to that."""
     ids = (_id, _document_id, _run_id)
     values = [_array([trait(job).hex for job in jobs]) for trait in ids]
@@ -228,7 +231,7 @@ def enqueue(cursor: Cursor[Any], jobs: Sequence[NewJob], *, rings: bool) -> bool
         values += _as_texts(jobs[0])
     else:
         values += [_array(_quoted(column)) for column in zip(*map(_as_texts, jobs), strict=True)]
-    cursor.execute(_ENQUEUES[are_alike, rings], values)
+    _ENQUEUES[are_alike, rings].rows(here, values)
     return rings
 
 

@@ -57,7 +57,7 @@ class SqlJobQueue:
             return
         are_due = any(not job.held and job.delay_seconds <= 0 for job in jobs)
         with _refusing_duplicates(), hot() as here:
-            has_rung = here.statements.enqueue(here.cursor, jobs, rings=are_due and here.is_own)
+            has_rung = here.statements.enqueue(here, jobs, rings=are_due and here.is_own)
         if are_due and not has_rung:
             ring()
 
@@ -99,7 +99,7 @@ class SqlJobQueue:
 
     def complete(self, lease: Lease) -> None:
         with hot() as here:
-            if not here.statements.complete(here.cursor, lease):
+            if not here.statements.complete(here, lease):
                 raise _lost(lease)
 
     def complete_many(self, leases: Sequence[Lease]) -> set[UUID]:

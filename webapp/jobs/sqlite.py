@@ -10,7 +10,7 @@ from sqlite3 import Cursor
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from webapp.jobs.hot import Taken, Wanted, as_json, controls_of, rooms_under
+from webapp.jobs.hot import Hot, Taken, Wanted, as_json, controls_of, rooms_under
 from webapp.jobs.model import DUE, LEASED
 from webapp.jobs.queue import Lease, NewJob
 
@@ -104,19 +104,23 @@ def rooms(cursor: Cursor, limits: Mapping[str, int]) -> dict[str, int] | None:
     return rooms_under(controls, limits, lambda stages: _at_work(cursor, stages)) if controls or limits else {}
 
 
-def complete(cursor: Cursor, lease: Lease) -> bool:
+def complete(here: Hot, lease: Lease) -> bool:
     """End a job that is still held: done."""
+    return _complete(here.cursor, lease)
+
+
+def _complete(cursor: Cursor, lease: Lease) -> bool:
     return cursor.execute(COMPLETE, (lease.job_id.hex, lease.lease_id.hex)).rowcount == 1
 
 
 def complete_many(cursor: Cursor, leases: Sequence[Lease]) -> set[UUID]:
     """End those that are still held; which those were."""
-    return {lease.job_id for lease in leases if complete(cursor, lease)}
+    return {lease.job_id for lease in leases if _complete(cursor, lease)}
 
 
-def enqueue(cursor: Cursor, jobs: Sequence[NewJob], *, rings: bool) -> bool:
+def enqueue(here: Hot, jobs: Sequence[NewJob], *, rings: bool) -> bool:
     """Add jobs, however many. Nobody can be woken by a statement here."""
-    cursor.executemany(ENQUEUE, [_row(job) for job in jobs])
+    here.cursor.executemany(ENQUEUE, [_row(job) for job in jobs])
     return False
 
 
