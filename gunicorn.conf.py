@@ -75,9 +75,11 @@ def _leave(worker: Any, number: int, frame: FrameType | None) -> None:
 
 def worker_exit(server: Any, worker: Any) -> None:
     """The last request is answered: now wait for the work."""
-    if _host is None:
+    if _host is not None:
+        _host.stop()
+    if not worker.booted:
+        # Its exit status says that another try would end the same way.
         return
-    _host.stop()
     logging.shutdown()
     # Models may be inside of native code, or just being loaded by it, and must not meet a half-gone interpreter.
     os._exit(0)
@@ -85,7 +87,12 @@ def worker_exit(server: Any, worker: Any) -> None:
 
 def _has_tables(app: Any) -> bool:
     """Without tables there is nobody to greet; `GET /readyz` says what to do."""
+    from webapp.database_errors import DATABASE_ERRORS  # noqa: PLC0415
     from webapp.db import schema_is_current  # noqa: PLC0415
 
-    with app.app_context():
-        return schema_is_current()
+    try:
+        with app.app_context():
+            return schema_is_current()
+    except DATABASE_ERRORS:
+        logging.getLogger("webapp").warning("the database does not answer; pages are served once it does")
+        return False

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tests.conftest import DatabaseUnderTest
-from tests.journeys.site import END_SECONDS, Installation
+from tests.journeys.site import END_SECONDS, Installation, free_port
 from tests.pipeline.workplace import prose
 from tests.worker.bench import wait_for
 from webapp.clock import monotonic
@@ -40,7 +40,9 @@ def team(postgresql_database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Ins
     team = Installation(variables, tmp_path / "team.log")
     team.token = team.flask("tokens", "create", "--org", "Team", "--role", "ops")
     yield team
-    assert "Traceback" not in team.log.read_text()
+    said = team.log.read_text()
+    assert "Traceback" not in said
+    assert "SIGABRT" not in said
 
 
 def _rows(database: DatabaseUnderTest, query: str) -> list[tuple[Any, ...]]:
@@ -80,6 +82,37 @@ def _assert_each_once(database: DatabaseUnderTest) -> None:
     assert set(_rows(database, steps)) == {(1,)}
     assert _rows(database, "SELECT DISTINCT attempts FROM document_processing_jobs") == [(0,)]
     assert _rows(database, "SELECT 1 FROM chunks GROUP BY document_id, ordinal HAVING count(*) > 1") == []
+
+
+def _is_alive(site: Installation) -> bool:
+    try:
+        return bool(site.get("/healthz") == {"status": "ok"})
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_idle_web_process_ends_cleanly_and_soon(team: Installation, number: int) -> None:
+    with team.running("gunicorn", "wsgi:app") as web:
+        team.wait_until_ready()
+        began_at = monotonic()
+        web.send_signal(number)
+        assert web.wait(END_SECONDS) == 0
+        assert monotonic() - began_at < 10
+
+
+def test_a_web_process_begins_without_its_database_and_says_so_in_one_line(tmp_path: Path) -> None:
+    url = f"postgresql://docmill:secret-of-the-database@127.0.0.1:{free_port()}/docmill"
+    alone = Installation({"DATA_DIR": str(tmp_path), "DATABASE_URL": url, "WEB_CONCURRENCY": "1"}, tmp_path / "web.log")
+    with alone.running("gunicorn", "wsgi:app") as web:
+        wait_for(lambda: _is_alive(alone))
+        assert alone.refused("/readyz")[0] == 503
+        web.send_signal(signal.SIGTERM)
+        assert web.wait(END_SECONDS) == 0
+    said = alone.log.read_text()
+    assert "the database does not answer" in said
+    assert "Traceback" not in said
+    assert "secret" not in said
 
 
 class TestWorkerProcess:
