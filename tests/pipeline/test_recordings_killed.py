@@ -1,0 +1,138 @@
+"""A recording whose worker dies once, at each moment at which it can: a commit, a call, and what lies around them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import event, update
+from sqlalchemy.orm import Session
+
+from tests import sounds
+from tests.conftest import DatabaseUnderTest
+from tests.emulators.openai import OpenAI
+from tests.emulators.speechkit import SpeechKitServer
+from tests.pipeline import studio
+from tests.pipeline.patience import Dying
+from tests.pipeline.workplace import Crash, Workplace
+from webapp.clock import now
+from webapp.db import transaction
+from webapp.jobs.model import Job
+from webapp.jobs.queue import JobError
+from webapp.providers.audio_decode import AudioDecoder
+from webapp.search.model import Chunk
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+MOMENTS_MAX = 200
+# Each moment on SQLite, each third one on PostgreSQL, where one costs more and means the same.
+STRIDES = {"sqlite": 1, "postgresql": 3}
+
+
+@dataclass
+class Life:
+    """How long this process lives. The dead do nothing any more."""
+
+    ends_at: int = 0
+    passed: int = 0
+    deaths: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return 0 < self.ends_at <= self.passed
+
+    def tick(self) -> None:
+        """One moment at which a process can die."""
+        self.passed += 1
+        if self.is_over:
+            raise Crash
+
+
+@pytest.fixture
+def life() -> Iterator[Life]:
+    found = Life()
+
+    def moment(session: Session) -> None:
+        scope = session.info.get("scope")
+        if scope is not None and scope.writes:
+            found.tick()
+
+    for name in ("before_commit", "after_commit"):
+        event.listen(Session, name, moment)
+    yield found
+    for name in ("before_commit", "after_commit"):
+        event.remove(Session, name, moment)
+
+
+@pytest.fixture
+def reader() -> Iterator[AudioDecoder]:
+    found = AudioDecoder()
+    yield found
+    found.close()
+    studio.close_clients()
+
+
+def test_whenever_it_dies_nothing_is_started_again_but_what_was_on_its_way(
+    workplace: Workplace,
+    reader: AudioDecoder,
+    speechkit: SpeechKitServer,
+    openai: OpenAI,
+    life: Life,
+    database: DatabaseUnderTest,
+) -> None:
+    mortal: Any = life
+    recogniser: Any = Dying(studio.speechkit_at(speechkit, reader), mortal, frozenset({"start", "fetch"}))
+    analyst: Any = Dying(studio.chat_at(openai), mortal, frozenset({"analyze"}))
+    studio.equip(workplace, reader, recogniser, analyst)
+    undisturbed = _passages(workplace, _finish(workplace, life, 0, 0))
+    moments, again = life.passed, []
+    for number in range(1, moments + 1, STRIDES[database.name]):
+        starts, chats = speechkit.calls["start"], openai.calls["chat"]
+        document_id = _finish(workplace, life, number, number)
+        assert _passages(workplace, document_id) == undisturbed, f"moment {number} of {moments}"
+        starts, chats = speechkit.calls["start"] - starts, openai.calls["chat"] - chats
+        assert starts + chats in {2, 3}, f"moment {number} of {moments}"
+        again.append(starts + chats - 2)
+
+    # A call is made again where its answer was there and not yet kept: between the call's end and its commit.
+    assert 20 < moments < MOMENTS_MAX
+    assert life.deaths > 0.8 * len(again)
+    assert sum(again) <= 2 * 2, f"of {moments} moments"
+
+
+def _finish(workplace: Workplace, life: Life, number: int, ends_at: int) -> UUID:
+    """Upload a recording like no other, die once, and let the next worker go on."""
+    recording = sounds.wav(sounds.babble(2, pitch=100 + number))
+    document_id = workplace.upload(recording, "call.wav").document.id
+    with transaction(workplace.org_id) as session:
+        session.execute(update(Job).where(Job.document_id == document_id).values(max_attempts=5))
+    life.ends_at, life.passed = ends_at, 0
+    try:
+        assert studio.finish(workplace, document_id) == "READY"
+    except Crash:
+        life.deaths += 1
+        life.ends_at = 0
+        _take_over(workplace)
+        if workplace.document(document_id).status == "PROCESSING":
+            assert studio.finish(workplace, document_id) == "READY"
+    # The moment may not have come: how often the result is asked for depends on the clock.
+    life.ends_at, passed = 0, life.passed
+    while studio.work(workplace):
+        pass
+    life.passed = passed
+    return document_id
+
+
+def _take_over(workplace: Workplace) -> None:
+    with transaction(everywhere=True) as session:
+        workplace.queue.reset_stale(-60, JobError("worker_died", "the worker died"))
+        session.execute(update(Job).where(Job.status == "PENDING").values(available_at=now()))
+
+
+def _passages(workplace: Workplace, document_id: UUID) -> list[tuple[int, str, float | None]]:
+    return sorted(
+        (chunk.ordinal, chunk.text, chunk.time_from)
+        for chunk in workplace.all(Chunk)
+        if chunk.document_id == document_id
+    )
