@@ -158,7 +158,7 @@ def _read(env: Reader) -> Settings:
         embed_threads=env.whole("EMBED_THREADS", 2),
         htmx_url=env.optional("HTMX_URL"),
         htmx_integrity=env.optional("HTMX_INTEGRITY"),
-        session_days=env.whole("SESSION_DAYS", 30),
+        session_days=env.whole("SESSION_DAYS", 30, most=36_500),
         connection_neighbours=env.whole("CONNECTION_NEIGHBOURS", 5, most=50),
         connection_threshold=env.share("CONNECTION_THRESHOLD", 0.55),
         **_queue(env),

@@ -1,6 +1,7 @@
 """Typed look-ups in an environment, with one way to complain. Which variables there are, `config` knows."""
 
 import contextlib
+import math
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -57,19 +58,19 @@ class Reader:
         return self._number(name, default, least, int, "a whole number", most)
 
     def seconds(self, name: str, default: float, least: float = 0.01) -> float:
-        return self._number(name, default, least, float, "a number of seconds", None)
+        return self._number(name, default, least, _finite, "a number of seconds", None)
 
     def days(self, name: str, default: float) -> float:
         """A number of days; 0 stands for "for ever"."""
-        return self._number(name, default, 0.0, float, "a number of days", 36_500.0)
+        return self._number(name, default, 0.0, _finite, "a number of days", 36_500.0)
 
     def share(self, name: str, default: float) -> float:
         """A number from 0 to 1."""
-        return self._number(name, default, 0.0, float, "a number", 1.0)
+        return self._number(name, default, 0.0, _finite, "a number", 1.0)
 
     def price(self, name: str, default: float) -> float:
         """What a unit costs; 0 where it is free."""
-        return self._number(name, default, 0.0, float, "a price", None)
+        return self._number(name, default, 0.0, _finite, "a price", None)
 
     def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
         value = self.text(name, default)
@@ -89,6 +90,14 @@ class Reader:
             limit = f"at least {least}" if most is None else f"from {least} to {most}"
             raise SettingsError(f"{name}={raw} is out of range: it must be {limit}.")
         return value
+
+
+def _finite(text: str) -> float:
+    """Neither "inf" nor "nan": no clock and no database can count with them."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
 
 
 def kept_secret(path: Path) -> str:
