@@ -12,6 +12,7 @@ from tests.web.databases import both_databases
 from tests.web.people import HTML, People
 from tests.web.work import failed, queued
 from webapp.app import create_app
+from webapp.config import Settings
 from webapp.db import reading
 from webapp.jobs.states import JobStatus
 from webapp.web.welcome import announce, base_url
@@ -33,6 +34,31 @@ def test_a_token_is_printed_alone_and_its_org_is_made(app: Flask) -> None:
     again = _run(app, "tokens", "create", "--org", "Acme")
     assert again.stderr == ""
     assert app.test_client().get("/ops", headers={"Authorization": f"Bearer {again.stdout.strip()}"}).status_code == 403
+
+
+COMMANDS = [
+    ("tokens", "create", "--org", "Acme"),
+    ("users", "list"),
+    ("jobs", "counts"),
+    ("documents", "reprocess", "--org", "Acme", "--all"),
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS)
+def test_a_database_that_does_not_answer_is_a_sentence(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    url = "postgresql://docmill:secret-of-the-database@127.0.0.1:1/docmill"
+    result = _run(create_app(Settings.from_environment({"DATA_DIR": str(tmp_path), "DATABASE_URL": url})), *arguments)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Error: The database does not answer. Nothing more was done.\n"
+
+
+@pytest.mark.parametrize("arguments", COMMANDS)
+def test_tables_that_are_not_there_are_a_sentence(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    app = create_app(Settings.from_environment({"DATA_DIR": str(tmp_path)}))
+    result = _run(app, *arguments)
+    dispose(app)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.endswith("Run first: flask --app wsgi db upgrade\n")
 
 
 def test_tokens_are_listed_and_revoked(app: Flask) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import click
 from flask import Flask
-from flask.cli import AppGroup, with_appcontext
+from flask.cli import with_appcontext
 from sqlalchemy.engine import make_url
 
 from webapp.accounts import orgs, passwords, tokens, users
@@ -22,11 +22,11 @@ from webapp.db import reading, transaction
 from webapp.providers.errors import ProviderError
 from webapp.providers.ports import AnyExtractor, Embedder
 from webapp.web import document_commands, figures, health, job_commands
-from webapp.web.terminal import one_line, org_named, org_option, services
+from webapp.web.terminal import Commands, one_line, org_named, org_option, services
 from webapp.web.welcome import new_link
 
-_users = AppGroup("users", help="People who sign in.")
-_tokens = AppGroup("tokens", help="API tokens for programs.")
+_users = Commands("users", help="People who sign in.")
+_tokens = Commands("tokens", help="API tokens for programs.")
 
 _role_option = click.option("--role", type=click.Choice([role.value for role in Role]), default=Role.MEMBER.value)
 

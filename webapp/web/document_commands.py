@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from uuid import UUID
 
 import click
-from flask.cli import AppGroup
 
 from webapp.accounts import orgs
 from webapp.accounts.model import Org
@@ -14,9 +13,9 @@ from webapp.documents.states import DocumentStatus
 from webapp.jobs.states import Priority
 from webapp.pipeline.missing import find_missing
 from webapp.pipeline.reprocess import Queued, reprocess, reprocess_matching, with_other_vectors
-from webapp.web.terminal import org_named, org_option, services
+from webapp.web.terminal import Commands, org_named, org_option, services
 
-group = AppGroup("documents", help="What has been uploaded.")
+group = Commands("documents", help="What has been uploaded.")
 
 
 @group.command("reprocess")

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from uuid import UUID
 
 import click
-from flask.cli import AppGroup
 
 from webapp.db import reading
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
@@ -16,9 +15,9 @@ from webapp.pipeline.retention import prune
 from webapp.pipeline.stage_pause import resume_stage
 from webapp.pipeline.stages import STAGES
 from webapp.web import figures
-from webapp.web.terminal import NAME, one_line, org_named, org_option, services
+from webapp.web.terminal import NAME, Commands, one_line, org_named, org_option, services
 
-group = AppGroup("jobs", help="The queue of work.")
+group = Commands("jobs", help="The queue of work.")
 _audit = logging.getLogger("webapp.audit")
 
 _AT_ONCE_MAX = 500

@@ -1,16 +1,45 @@
 """What the commands share: naming an organisation, words that a terminal may be shown, and the services."""
 
+from typing import Any
+
 import click
 from flask import current_app
+from flask.cli import AppGroup, ScriptInfo
 
 from webapp.accounts import orgs
 from webapp.accounts.model import Org
+from webapp.database_errors import DATABASE_ERRORS, Trouble, trouble_of
+from webapp.db import schema_is_current
 from webapp.wiring import Services
+
+_TROUBLES = {
+    Trouble.AWAY: "The database does not answer. Nothing more was done.",
+    Trouble.BUSY: "The database is too busy right now. Try again in a moment.",
+    Trouble.FULL: "The database has no room left. Nothing more can be stored until somebody makes some.",
+}
 
 org_option = click.option("--org", "org_name", required=True, help="The organisation's name.")
 
 # Who did it, where the timeline and the log ask for a name.
 NAME = "command line"
+
+
+class Commands(AppGroup):
+    """Commands that say in one sentence what trouble they have with the database."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run one of them."""
+        try:
+            return super().invoke(ctx)
+        except DATABASE_ERRORS as error:
+            trouble = trouble_of(error)
+            if trouble is not None:
+                raise click.ClickException(_TROUBLES[trouble]) from error
+            if not _has_tables(ctx):
+                raise click.ClickException(
+                    "The tables are not this version's. Run first: flask --app wsgi db upgrade"
+                ) from error
+            raise
 
 
 def org_named(name: str) -> Org:
@@ -30,3 +59,8 @@ def services() -> Services:
     """What the rooms below work with."""
     found: Services = current_app.extensions["docmill"]
     return found
+
+
+def _has_tables(ctx: click.Context) -> bool:
+    with ctx.ensure_object(ScriptInfo).load_app().app_context():
+        return schema_is_current()
