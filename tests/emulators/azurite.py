@@ -66,13 +66,13 @@ def ensure() -> tuple[Path, Path]:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Azurite]:
-    """Start Azurite on a folder of its own, and end it."""
+def running(folder: Path, *more: str | Path) -> Iterator[Azurite]:
+    """Start Azurite on a folder of its own, and end it; `more` are arguments of its own."""
     node, program = ensure()
     port = free_port()
     arguments = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(folder)]
     flags = ["--skipApiVersionCheck", "--disableTelemetry", "--silent"]
-    command = [*_dies_with_us(), str(node), str(program), *arguments, *flags]
+    command = [*_dies_with_us(), str(node), str(program), *arguments, *flags, *map(str, more)]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     try:
         wait_for_port(port, START_SECONDS, lambda: process.poll() is None)

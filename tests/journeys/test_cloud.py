@@ -63,8 +63,10 @@ def test_a_document_goes_through_the_cloud_and_leaves_no_key_behind(
     tmp_path: Path,
 ) -> None:
     book = samples.report_pdf(pages=PAGES)
+    store = connect(azurite.connection_string, tmp_path / "copies", cloud.variables["AZURE_STORAGE_CONTAINER"])
     with cloud.running(*SERVE):
         cloud.wait_until_ready()
+        assert store._container.exists()
         (uploaded,) = cloud.upload({"book.pdf": book})
         cloud.wait_for_status(uploaded["id"], "READY")
         assert documentintelligence.units() == PAGES
@@ -77,7 +79,6 @@ def test_a_document_goes_through_the_cloud_and_leaves_no_key_behind(
         assert (status, original) == (206, b"%PDF-")
         assert "extraction: ok (azure)" in cloud.flask("doctor")
 
-    store = connect(azurite.connection_string, tmp_path / "copies", cloud.variables["AZURE_STORAGE_CONTAINER"])
     kept = b"".join(store.read_bytes(info.path) for info in store.list())
     rows = "\n".join(_dump(sqlite_database))
     for secret in (KEY, emulated_azure.KEY):
