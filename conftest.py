@@ -37,6 +37,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _has(item, *HEAVY):
             item.add_marker(pytest.mark.xdist_group("heavy"))
+        elif _has(item, "azurite"):
+            # It takes a second to start: one worker's is enough.
+            item.add_marker(pytest.mark.xdist_group("azurite"))
     items.sort(key=lambda item: (_has(item, *HEAVY), _has(item, "slow")))
     _need_browser([item for item in items if item.get_closest_marker("browser")])
     _need_azurite([item for item in items if item.get_closest_marker("azurite")])

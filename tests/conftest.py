@@ -6,12 +6,16 @@ keeps one that is about what only PostgreSQL does to it.
 """
 
 import contextlib
+import fcntl
+import functools
 import os
 import shutil
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
 from flask import Flask
 from flask_migrate import upgrade
 from sqlalchemy import create_engine, text
@@ -20,9 +24,12 @@ from tests import postgres
 from tests.applications import MEMORY_MB, CompiledTemplates, Keeper
 from tests.bare import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.emptied import Emptied
+from webapp.accounts import passwords
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.providers.local_extract import LocalExtractor
+
+CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 
 # Many tests know them from here.
 __all__ = ["DatabaseUnderTest", "dispose", "make_bare_app", "settings_for"]
@@ -31,6 +38,8 @@ __all__ = ["DatabaseUnderTest", "dispose", "make_bare_app", "settings_for"]
 Flask.jinja_options["bytecode_cache"] = CompiledTemplates()
 # Power does not fail here, so nobody has to wait for the disk. Processes that tests start do wait.
 os.fsync = lambda fd: None
+# Nobody here speaks TLS, but many clients want to read all the world's certificates before they begin.
+ssl.create_default_context = functools.cache(ssl.create_default_context)  # type: ignore[assignment] # takes the same
 
 
 def _migrate(settings: Settings) -> None:
@@ -48,27 +57,40 @@ def postgres_server() -> Iterator[postgres.Server]:
 
 
 @pytest.fixture(scope="session")
-def postgres_template(
-    postgres_server: postgres.Server, tmp_path_factory: pytest.TempPathFactory, worker_id: str
-) -> Iterator[str]:
-    """A migrated database to copy: once for each worker of the test run."""
-    name = f"template_{worker_id}"
-    urls = postgres_server.create_database(name)
-    _migrate(
-        settings_for(
-            tmp_path_factory.mktemp("migrate"), DATABASE_URL=urls.runtime_url, DATABASE_OWNER_URL=urls.owner_url
-        )
-    )
-    yield name
-    postgres_server.drop_database(name)
+def shared_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder of all the workers of this test run."""
+    own = tmp_path_factory.getbasetemp()
+    return own if worker_id == "master" else own.parent
+
+
+@contextlib.contextmanager
+def _for_the_first(done: Path) -> Iterator[bool]:
+    """Whether this worker has to do it; the others wait until it is done."""
+    with done.with_suffix(".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield not done.exists()
+        done.touch()
 
 
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def postgres_template(postgres_server: postgres.Server, shared_folder: Path) -> str:
+    """A migrated database to copy: it goes with its server."""
+    name = "template_migrated"
+    with _for_the_first(shared_folder / "postgres.migrated") as is_first:
+        if is_first:
+            urls = postgres_server.create_database(name)
+            _migrate(settings_for(shared_folder, DATABASE_URL=urls.runtime_url, DATABASE_OWNER_URL=urls.owner_url))
+    return name
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(shared_folder: Path) -> Path:
     """A migrated SQLite file to copy."""
-    path = tmp_path_factory.mktemp("template") / "docmill.sqlite3"
-    _migrate(settings_for(path.parent, DATABASE_URL=f"sqlite:///{path}"))
-    _leave_log(path)
+    path = shared_folder / "template.sqlite3"
+    with _for_the_first(shared_folder / "sqlite.migrated") as is_first:
+        if is_first:
+            _migrate(settings_for(shared_folder, DATABASE_URL=f"sqlite:///{path}"))
+            _leave_log(path)
     return path
 
 
@@ -136,6 +158,13 @@ def postgresql_database(reused_database: Emptied) -> Iterator[DatabaseUnderTest]
     urls = reused_database.urls
     yield DatabaseUnderTest("postgresql", urls.runtime_url, urls.owner_url, urls.superuser_url)
     reused_database.empty()
+
+
+@pytest.fixture
+def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same hashes with parameters that cost nothing; tests/accounts/test_passwords.py has the real ones."""
+    monkeypatch.setattr(passwords, "_hasher", CHEAP_HASHER)
+    monkeypatch.setattr(passwords, "_NOBODY", CHEAP_HASHER.hash("nobody signs in with this"))
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.clock import after
 from webapp.db import reading, session, transaction
 
+pytestmark = pytest.mark.usefixtures("cheap_passwords")
+
 PASSWORD = "a sentence is good"
 
 

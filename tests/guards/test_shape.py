@@ -6,7 +6,7 @@ import pytest
 
 from tests.guards.sources import Source, python_sources
 
-pytestmark = pytest.mark.xdist_group("sources")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sources")]
 
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 50

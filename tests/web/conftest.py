@@ -1,12 +1,10 @@
 """What the tests of pages share."""
 
 import pytest
-from argon2 import PasswordHasher
 from flask import Flask
 
 from tests.bare import DatabaseUnderTest
 from tests.web.people import Browser, People, Program
-from webapp.accounts import passwords
 
 
 @pytest.fixture(params=["sqlite"])
@@ -17,11 +15,8 @@ def database(request: pytest.FixtureRequest) -> DatabaseUnderTest:
 
 
 @pytest.fixture(autouse=True)
-def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same hashes with parameters that cost nothing; tests/accounts has the real ones."""
-    hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
-    monkeypatch.setattr(passwords, "_hasher", hasher)
-    monkeypatch.setattr(passwords, "_NOBODY", hasher.hash("nobody signs in with this"))
+def signing_in_is_cheap(cheap_passwords: None) -> None:
+    """What a password costs is no business of the pages."""
 
 
 @pytest.fixture

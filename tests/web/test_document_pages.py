@@ -1,6 +1,7 @@
 """One document: its sections for people and programs, its status, and what can be done with it."""
 
 import re
+from collections.abc import Callable
 from io import BytesIO
 from itertools import product
 from uuid import uuid4
@@ -17,18 +18,34 @@ PARTS = ("", "/status", "/fields", "/tables", "/chunks", "/runs", "/markdown", "
 SECTIONS = ("", "/fields", "/tables", "/chunks", "/runs")
 
 
+FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "notes": ("notes.md", lambda: NOTES),
+    "report": ("report.pdf", lambda: samples.report_pdf(3)),
+    "table": ("table.pdf", samples.table_pdf),
+    "locked": ("locked.pdf", samples.encrypted_pdf),
+}
+
+
+class Shelf(dict[str, str]):
+    """Documents by the first word of their names: each is processed when it is first asked for."""
+
+    def __init__(self, app: Flask, program: Program) -> None:
+        self._app, self._program = app, program
+
+    def __missing__(self, word: str) -> str:
+        name, content = FILES[word]
+        [self[word]] = shelve(self._program, (name, content()))
+        work_off(self._app)
+        return self[word]
+
+
 @pytest.fixture
-def shelf(app: Flask, program: Program) -> dict[str, str]:
-    """Documents that have been processed, by the first word of their names."""
+def shelf(app: Flask, program: Program) -> Shelf:
     use_hashed_words(app)
-    names = ("notes.md", "report.pdf", "table.pdf", "locked.pdf")
-    contents = (NOTES, samples.report_pdf(3), samples.table_pdf(), samples.encrypted_pdf())
-    ids = shelve(program, *zip(names, contents, strict=True))
-    work_off(app)
-    return {name.partition(".")[0]: document for name, document in zip(names, ids, strict=True)}
+    return Shelf(app, program)
 
 
-def test_a_document_shows_its_text(browser: Browser, shelf: dict[str, str]) -> None:
+def test_a_document_shows_its_text(browser: Browser, shelf: Shelf) -> None:
     page = browser.get(f"/documents/{shelf['notes']}").text
     assert "Wheat is ground between <em>stones</em>." in page
     assert "<h1><bdi>Milling notes</bdi></h1>" in page
@@ -37,7 +54,7 @@ def test_a_document_shows_its_text(browser: Browser, shelf: dict[str, str]) -> N
     assert "Ready" in page
 
 
-def test_each_page_of_a_text_can_be_addressed(browser: Browser, shelf: dict[str, str]) -> None:
+def test_each_page_of_a_text_can_be_addressed(browser: Browser, shelf: Shelf) -> None:
     page = browser.get(f"/documents/{shelf['report']}?page=2").text
     assert 'id="page-2"' in page
     for nonsense in ("?page=0", "?page=-1", "?page=99999999999999999999", "?part=x", "?part=77"):
@@ -45,7 +62,7 @@ def test_each_page_of_a_text_can_be_addressed(browser: Browser, shelf: dict[str,
 
 
 @both_databases
-def test_programs_get_each_part(program: Program, shelf: dict[str, str]) -> None:
+def test_programs_get_each_part(program: Program, shelf: Shelf) -> None:
     document = read_json(program.get(f"/documents/{shelf['table']}"))
     assert document["status"] == "READY"
     assert document["page_count"] == 1
@@ -62,7 +79,7 @@ def test_programs_get_each_part(program: Program, shelf: dict[str, str]) -> None
     assert "RUN_SUCCEEDED" in [event["kind"] for event in run["events"]]
 
 
-def test_status_for_programs(app: Flask, program: Program, shelf: dict[str, str]) -> None:
+def test_status_for_programs(app: Flask, program: Program, shelf: Shelf) -> None:
     ready = read_json(program.get(f"/documents/{shelf['notes']}/status"))
     assert ready | {"run": None} == {
         "id": shelf["notes"], "status": "READY", "stage": "complete", "progress": 1.0, "attempts": 0, "error": None,
@@ -81,10 +98,8 @@ def test_status_for_programs(app: Flask, program: Program, shelf: dict[str, str]
 
 
 @both_databases
-def test_each_section_is_a_page_and_a_fragment(
-    browser: Browser, shelf: dict[str, str], subtests: pytest.Subtests
-) -> None:
-    for name, part in product(shelf, SECTIONS):
+def test_each_section_is_a_page_and_a_fragment(browser: Browser, shelf: Shelf, subtests: pytest.Subtests) -> None:
+    for name, part in product(FILES, SECTIONS):
         with subtests.test(f"{name}{part}"):
             url = f"/documents/{shelf[name]}{part}"
             page, fragment = browser.get(url), browser.get(url, headers=HX)
@@ -95,7 +110,7 @@ def test_each_section_is_a_page_and_a_fragment(
             assert fragment.text.count('id="section"') == 1
 
 
-def test_a_failed_document_says_why_and_what_to_do(browser: Browser, shelf: dict[str, str]) -> None:
+def test_a_failed_document_says_why_and_what_to_do(browser: Browser, shelf: Shelf) -> None:
     page = browser.get(f"/documents/{shelf['locked']}").text
     assert "The file is protected by a password" in page
     assert "Save a copy without a password" in page
@@ -105,7 +120,7 @@ def test_a_failed_document_says_why_and_what_to_do(browser: Browser, shelf: dict
     assert "RUN_FAILED" not in history
 
 
-def test_the_timeline_shows_each_step_once_with_its_time(browser: Browser, shelf: dict[str, str]) -> None:
+def test_the_timeline_shows_each_step_once_with_its_time(browser: Browser, shelf: Shelf) -> None:
     page = browser.get(f"/documents/{shelf['notes']}/runs").text
     steps = re.findall(r"<span>(Read the file|Save the text|Cut passages|Index passages|Publish): done</span>", page)
     assert steps == ["Read the file", "Save the text", "Cut passages", "Index passages", "Publish"]
@@ -130,7 +145,7 @@ def test_the_page_of_a_running_document_polls_and_ends(app: Flask, browser: Brow
 
 @both_databases
 def test_reprocessing_keeps_the_result_until_the_new_one_is_there(
-    app: Flask, browser: Browser, program: Program, shelf: dict[str, str]
+    app: Flask, browser: Browser, program: Program, shelf: Shelf
 ) -> None:
     url = f"/documents/{shelf['notes']}"
     answer = browser.post(f"{url}/reprocess")
@@ -144,7 +159,7 @@ def test_reprocessing_keeps_the_result_until_the_new_one_is_there(
     assert len(read_json(program.get(f"{url}/runs"))["runs"]) == 2
 
 
-def test_reprocessing_answers_whoever_asked(browser: Browser, program: Program, shelf: dict[str, str]) -> None:
+def test_reprocessing_answers_whoever_asked(browser: Browser, program: Program, shelf: Shelf) -> None:
     url = f"/documents/{shelf['notes']}/reprocess"
     answer = program.post(url)
     assert answer.status_code == 202
@@ -154,9 +169,7 @@ def test_reprocessing_answers_whoever_asked(browser: Browser, program: Program, 
 
 
 @both_databases
-def test_deleting_asks_first_and_leaves_nothing(
-    app: Flask, browser: Browser, program: Program, shelf: dict[str, str]
-) -> None:
+def test_deleting_asks_first_and_leaves_nothing(app: Flask, browser: Browser, program: Program, shelf: Shelf) -> None:
     url = f"/documents/{shelf['notes']}"
     assert "Delete “<bdi>notes.md</bdi>”?" in browser.get(f"{url}/delete").text
     answer = browser.post(f"{url}/delete")
@@ -168,7 +181,7 @@ def test_deleting_asks_first_and_leaves_nothing(
     assert not [path for path in blobs if shelf["notes"] in path or shelf["report"] in path]
 
 
-def test_the_original_is_saved_and_never_shown(program: Program, shelf: dict[str, str]) -> None:
+def test_the_original_is_saved_and_never_shown(program: Program, shelf: Shelf) -> None:
     answer = program.get(f"/documents/{shelf['notes']}/original", buffered=True)
     assert answer.data == NOTES
     assert answer.headers["Content-Disposition"].startswith("attachment")
@@ -229,7 +242,7 @@ def test_a_long_document_is_shown_in_parts(app: Flask, browser: Browser, program
 
 @both_databases
 def test_the_number_of_queries_does_not_grow_with_what_is_found(
-    app: Flask, browser: Browser, program: Program, shelf: dict[str, str], subtests: pytest.Subtests
+    app: Flask, browser: Browser, program: Program, shelf: Shelf, subtests: pytest.Subtests
 ) -> None:
     long = "\n\n".join(f"# Part {number}\n\n" + "flour " * 200 for number in range(60))
     [document] = shelve(program, ("long.md", long.encode()))
