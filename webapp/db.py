@@ -194,10 +194,13 @@ def prepare_sqlite(engine: Engine) -> None:
 def prepare_postgresql(engine: Engine) -> None:
     """A transaction and its scope begin in one round trip, and a connection that died in the pool is never lent."""
 
-    # The driver would send a BEGIN of its own, and wait for its answer.
     @event.listens_for(engine, "connect")
-    def _begin_by_hand(connection: "psycopg.Connection[Any]", record: object) -> None:
+    def _settle(connection: "psycopg.Connection[Any]", record: object) -> None:
+        # The driver would send a BEGIN of its own, and wait for its answer.
         connection.autocommit = True
+        # A pooler may hand the next transaction to another session, which knows no statement that this one prepared.
+        if not is_direct(connection):
+            connection.prepare_threshold = None
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -211,6 +214,12 @@ def prepare_postgresql(engine: Engine) -> None:
     def _check(connection: "psycopg.Connection[Any]", record: object, proxy: object) -> None:
         if not is_quiet(connection):
             raise InvalidatePoolError("the server ended this connection while nobody used it")
+
+
+def is_direct(connection: "psycopg.Connection[Any]") -> bool:
+    """Whether no pooler stands in between: a server greets with the number of the process that answers."""
+    row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
+    return row is not None and bool(row[0] == connection.info.backend_pid)
 
 
 def is_quiet(connection: "psycopg.Connection[Any]") -> bool:

@@ -26,6 +26,8 @@ SQLITE = {
     "make the provider fail": 3,
 }
 GAP_SECONDS = 2.0
+# Where one process is all there is, most blows end it, and it needs some seconds to come back.
+LONG_GAP_SECONDS = 5.0
 # The first documents have come in, the last ones are under way.
 BEGINS_AT = 2.0
 
@@ -45,9 +47,10 @@ def plan(seed: int, seconds: float, weights: Mapping[str, int]) -> list[Blow]:
     chance = random.Random(seed)
     blows, at = [], BEGINS_AT
     names = [name for name, weight in weights.items() if weight]
+    gap_seconds = LONG_GAP_SECONDS if weights is SQLITE else GAP_SECONDS
     first = chance.sample(names, len(names))
     while at < seconds:
         name = first.pop() if first else chance.choices(names, [weights[name] for name in names])[0]
         blows.append(Blow(round(at, 3), name, chance.random(), chance.random()))
-        at += chance.expovariate(1 / GAP_SECONDS) + 0.2
+        at += chance.expovariate(1 / gap_seconds) + 0.2
     return blows

@@ -158,6 +158,8 @@ class Uploader(threading.Thread):
             name, data, is_good = self._file(number)
             while not self._give_up.is_set() and not self._send(name, data, is_good=is_good):
                 time.sleep(0.2)
+            if self._give_up.is_set():
+                break
             time.sleep(self._pause * self._chance.random() * 2)
         self.is_done.set()
 

@@ -14,11 +14,13 @@ from sqlalchemy import delete, select, update
 
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.emulators.pooler import Pooler, pooler
-from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
+from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, wait_for
 from webapp.config import Settings
 from webapp.db import db, reading, transaction
 from webapp.jobs.model import Worker
+from webapp.jobs.queue import Job
 from webapp.jobs.states import JobStatus
+from webapp.wiring import wire
 from webapp.worker import liveness as liveness_module
 from webapp.worker.liveness import Liveness
 from webapp.worker.register import Registration
@@ -103,6 +105,7 @@ def _cut_sessions(bench: Bench, database: DatabaseUnderTest) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_dead_workers_jobs_are_back_and_count_an_attempt(bench: Bench, start: Start) -> None:
     """How soon, real processes show: tests/chaos/test_faults.py."""
     alive, dying = start(), start()
@@ -122,6 +125,7 @@ def _wait_closed(watcher: Watcher) -> None:
     wait_for(lambda: (row := watcher.row()) is not None and row.ended_at is not None)
 
 
+@pytest.mark.slow
 def test_many_watchers_count_once(bench: Bench, start: Start) -> None:
     watchers, dying = [start() for _ in range(4)], start()
     runs = [bench.new_run(max_attempts=5) for _ in range(10)]
@@ -133,6 +137,7 @@ def test_many_watchers_count_once(bench: Bench, start: Start) -> None:
     assert [bench.events(run).count("JOB_RESET") for run in runs] == [1] * 10
 
 
+@pytest.mark.slow
 def test_who_lives_keeps_its_jobs(bench: Bench, start: Start) -> None:
     start()
     holder = start()
@@ -151,6 +156,7 @@ def _let_them_look(bench: Bench, start: Start) -> None:
     assert bench.states(held[0].lease.run_id) == ("FAILED", "FAILED")
 
 
+@pytest.mark.slow
 def test_workers_without_a_lock_are_left_to_the_rule_of_heartbeats(bench: Bench, start: Start) -> None:
     start()
     silent = Watcher(bench)
@@ -160,6 +166,7 @@ def test_workers_without_a_lock_are_left_to_the_rule_of_heartbeats(bench: Bench,
     assert bench.queue.counts()[JobStatus.PROCESSING] == 1
 
 
+@pytest.mark.slow
 def test_lost_sessions_are_replaced_and_cost_no_jobs(bench: Bench, start: Start, database: DatabaseUnderTest) -> None:
     """All at once, as by a restart of the server: nobody is taken for dead who comes back."""
     watchers = [start() for _ in range(3)]
@@ -175,6 +182,7 @@ def test_lost_sessions_are_replaced_and_cost_no_jobs(bench: Bench, start: Start,
     assert bench.queue.counts()[JobStatus.PROCESSING] == 3
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_struck_off_comes_back_without_its_jobs(
     bench: Bench, start: Start, database: DatabaseUnderTest
 ) -> None:
@@ -188,6 +196,7 @@ def test_a_worker_that_was_struck_off_comes_back_without_its_jobs(
     assert watcher.liveness.is_sure
 
 
+@pytest.mark.slow
 def test_a_claim_that_was_committed_after_its_worker_was_buried_is_found(
     bench: Bench, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +248,8 @@ class TestPooler:
 
     @pytest.fixture
     def pooled_app(self, pooled: Pooler, settings: Settings, tmp_path: Path) -> Iterator[Flask]:
-        app = make_bare_app(settings_for(tmp_path / "data", DATABASE_URL=pooled.url))
+        quick = {"POLL_SECONDS": "0.05", "HEARTBEAT_SECONDS": "0.2"}
+        app = make_bare_app(settings_for(tmp_path / "data", DATABASE_URL=pooled.url, **quick))
         yield app
         dispose(app)
 
@@ -259,6 +269,32 @@ class TestPooler:
         is_shared = pooled.mode == "transaction"
         assert (row.lock_key is None) == is_shared
         assert ("a pooler shares out the database's sessions" in caplog.text) == is_shared
+
+    @pytest.fixture
+    def pooled_bench(self, pooled_app: Flask) -> Iterator[Bench]:
+        with pooled_app.app_context():
+            bench = Bench(pooled_app, wire(pooled_app.config["DOCMILL_SETTINGS"]))
+            yield bench
+            bench.close()
+
+    def test_jobs_are_done_through_it(self, pooled_bench: Bench) -> None:
+        """By ordinary transactions and the poll; beats keep what is held."""
+        bench, gate = pooled_bench, Gate()
+        held = bench.new_run()
+        bench.pool(lambda context: gate(context) if context.run_id == held else finish(context))
+        gate.wait_for_entry()
+        runs = [bench.new_run() for _ in range(20)]
+        wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == len(runs))
+        bench.grow_silent(held, 1000)
+        wait_for(lambda: _is_fresh(bench.job(held)), "for a beat")
+        gate.opened.set()
+        wait_for(lambda: bench.states(held) == ("SUCCEEDED", "COMPLETED"))
+        assert {bench.job(run).attempts for run in [held, *runs]} == {0}
+        assert bench.broken == []
+
+
+def _is_fresh(job: Job) -> bool:
+    return job.heartbeat_at is not None and job.heartbeat_at > job.created_at
 
 
 def test_a_lock_of_our_own_is_seen_and_ends_with_the_session(bench: Bench) -> None:
