@@ -4,6 +4,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from webapp.config import Execution, Settings, SettingsError
 
@@ -17,6 +18,13 @@ def test_without_any_setting_it_runs_embedded_on_sqlite(tmp_path: Path) -> None:
     assert settings.execution is Execution.EMBEDDED
     assert settings.database_url == f"sqlite:///{tmp_path}/data/docmill.sqlite3"
     assert (settings.run_timeout_seconds, settings.job_max_attempts, settings.host) == (120, 1, "127.0.0.1")
+
+
+@pytest.mark.parametrize("name", ["what?x=1", "50%41", "a b", "grün", "it's #1 @home:"])
+def test_the_database_lies_in_the_data_folder_whatever_that_is_called(tmp_path: Path, name: str) -> None:
+    url = make_url(read(tmp_path, DATA_DIR=str(tmp_path / name)).database_url)
+    assert url.database == str(tmp_path / name / "docmill.sqlite3")
+    assert not url.query
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])

@@ -121,7 +121,7 @@ class Settings:
 
 def _read(env: Reader) -> Settings:
     data_dir = Path(env.text("DATA_DIR", "var")).expanduser().absolute()
-    database_url = _database_url("DATABASE_URL", env.text("DATABASE_URL", f"sqlite:///{data_dir / 'docmill.sqlite3'}"))
+    database_url = _database_url("DATABASE_URL", env.text("DATABASE_URL", _own_database(data_dir)))
     owner_url = env.optional("DATABASE_OWNER_URL")
     execution = _execution(env, database_url)
     embedded = execution is Execution.EMBEDDED
@@ -363,6 +363,12 @@ def _execution(env: Reader, database_url: str) -> Execution:
             "Set DATABASE_URL=postgresql://…, or leave EXECUTION out."
         )
     return chosen
+
+
+def _own_database(data_dir: Path) -> str:
+    """The file in DATA_DIR, whatever its name holds that means something in an address."""
+    path = str(data_dir / "docmill.sqlite3").replace("%", "%25").replace("?", "%3F")
+    return f"sqlite:///{path}"
 
 
 def _database_url(name: str, url: str) -> str:
