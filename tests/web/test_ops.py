@@ -183,6 +183,21 @@ def test_no_names_is_not_all(app: Flask, ops: Program) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "body", ['{"jobs": []}', '["x"]', '"all"', '{"ids": ["x"]}', '{"ids": 7}', '{"ids": [', "null"]
+)
+def test_names_that_cannot_be_read_are_not_all(app: Flask, ops: Program, body: str) -> None:
+    failed(app, ops.org_id)
+    assert ops.post("/ops/jobs/retry", data=body, content_type="application/json").status_code == 422
+    assert ops.post("/ops/jobs/cancel", data=body, content_type="application/json").status_code == 422
+    assert ops.post("/ops/jobs/retry", content_type="application/json").json == {
+        "retried": 1,
+        "refused": 0,
+        "unknown": 0,
+        "more": False,
+    }
+
+
 def test_a_person_reads_what_became_of_it(app: Flask, operator: Browser) -> None:
     assert operator.org_id is not None
     for n in range(2):

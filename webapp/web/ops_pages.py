@@ -346,14 +346,21 @@ def _back_to_jobs() -> Response:
 
 def _wanted_ids() -> list[UUID] | None:
     """The `ids` of the form or of the JSON body; None where none are named, which means all that failed."""
-    body = request.get_json(silent=True) if request.is_json else None
-    texts = body.get("ids") if isinstance(body, dict) else request.form.getlist("ids") or None
+    texts = _ids_of_json() if request.is_json else request.form.getlist("ids") or None
     if texts is None:
         return None
     try:
         return list(dict.fromkeys(UUID(text) for text in texts))
     except (ValueError, TypeError, AttributeError) as error:
         raise Problem(422, detail="“ids” is a list of job ids.") from error
+
+
+def _ids_of_json() -> Any:
+    """Somebody who names jobs in words that we don't know must not get them all."""
+    body = request.get_json(silent=True) if request.get_data() else {}
+    if not isinstance(body, dict) or body.keys() - {"ids"}:
+        raise Problem(422, detail="The body is an object with “ids”, a list of job ids, and nothing else.")
+    return body.get("ids")
 
 
 def _failed_ids() -> list[UUID]:
