@@ -155,8 +155,17 @@ def test_another_orgs_job_is_not_retried(app: Flask, people: People) -> None:
 @both_databases
 def test_the_doctor_looks_at_all_parts_and_tells_no_secret(app: Flask) -> None:
     result = _run(app, "doctor")
-    for line in ("database: ok", "schema: ok", "blobs: ok", "extraction: ok", "jobs: 0 pending", "workers: none"):
+    for line in (
+        "database: ok",
+        "schema: ok",
+        "blobs: ok",
+        "extraction: ok",
+        "analysis: ok",
+        "jobs: 0 pending",
+        "workers: none",
+    ):
         assert line in result.stdout
+    assert "\nspeech: " in result.stdout
     settings = app.extensions["docmill"].settings
     assert settings.secret_key not in result.output
     assert "SECRET_KEY" not in result.output

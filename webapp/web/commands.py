@@ -6,6 +6,7 @@ the standard error, so that `TOKEN=$(flask … tokens create …)` holds a token
 
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import Protocol
 from uuid import UUID
 
 import click
@@ -20,7 +21,6 @@ from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.config import Settings
 from webapp.db import reading, transaction
 from webapp.providers.errors import ProviderError
-from webapp.providers.ports import AnyExtractor, Embedder
 from webapp.web import document_commands, figures, health, job_commands
 from webapp.web.terminal import Commands, one_line, org_named, org_option, services
 from webapp.web.welcome import new_link
@@ -161,15 +161,26 @@ def _show_settings() -> None:
         click.echo(f"{name.upper()}={'' if value is None else value}")
 
 
-def _providers() -> Iterator[tuple[str, AnyExtractor | Embedder]]:
+class _Asked(Protocol):
+    """What all providers have in common."""
+
+    name: str
+
+    def check(self) -> None: ...
+
+
+def _providers() -> Iterator[tuple[str, _Asked]]:
     used = services().providers
     if used.slow_extractor is not None:
         yield "extraction", used.slow_extractor
     yield ("extraction" if used.slow_extractor is None else "extraction of the rest"), used.extractor
     yield "embeddings", used.embedder
+    if used.speech is not None:
+        yield "speech", used.speech.recogniser
+        yield "analysis", used.speech.analyst
 
 
-def _show_provider(role: str, provider: AnyExtractor | Embedder) -> bool:
+def _show_provider(role: str, provider: _Asked) -> bool:
     try:
         provider.check()
     except ProviderError as error:
