@@ -14,12 +14,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import psycopg
+from psycopg.types.json import set_json_loads
 from sqlalchemy import Engine, event
 
 from webapp.clock import monotonic
 from webapp.db import db, in_transaction, is_quiet, transaction, translated, write_turn
 from webapp.jobs import postgresql, sqlite
-from webapp.jobs.hot import Hot
+from webapp.jobs.hot import Hot, from_json
 
 # Each thread of a worker that talks to the queue has one at most; more are closed when they come back.
 _KEPT = 4
@@ -119,6 +120,7 @@ class Connections:
         if pid != connection.info.backend_pid:
             return False
         connection.prepare_threshold = 0
+        set_json_loads(from_json, connection)
         connection.execute(_SETTLE)
         return True
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from webapp.jobs.controls import EVERY_STAGE, StageControl, with_defaults
@@ -12,8 +12,7 @@ from webapp.jobs.queue import Lease
 from webapp.jobs.turns import Standing
 
 
-@dataclass(frozen=True)
-class Hot:
+class Hot(NamedTuple):
     """A cursor, the statements that suit it, and whether their commit is ours."""
 
     cursor: Any
@@ -58,6 +57,11 @@ class Taken:
 def as_json(value: Mapping[str, Any]) -> str:
     """Most payloads and checkpoints of new jobs are empty."""
     return json.dumps(value) if value else "{}"
+
+
+def from_json(value: bytes | str) -> Any:
+    """And most are still empty when they are claimed."""
+    return {} if value == b"{}" else json.loads(value)
 
 
 def controls_of(rows: Iterable[tuple[Any, ...]]) -> dict[str, StageControl]:
