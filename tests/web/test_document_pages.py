@@ -197,6 +197,17 @@ def test_the_original_is_saved_and_never_shown(program: Program, shelf: Shelf) -
     assert b"Wheat is ground" in text.data
 
 
+@pytest.mark.parametrize("asked", ["bytes=a-b", "pages=1-2", "bytes=0-1,4-5", "nonsense", "bytes=5-2"])
+def test_a_range_that_nobody_can_read_is_not_asked_for(program: Program, shelf: Shelf, asked: str) -> None:
+    whole = program.get(f"/documents/{shelf['notes']}/original", headers={"Range": asked}, buffered=True)
+    assert (whole.status_code, whole.data, whole.headers["Accept-Ranges"]) == (200, NOTES, "bytes")
+
+
+def test_a_range_beyond_the_end_is_refused(program: Program, shelf: Shelf) -> None:
+    beyond = program.get(f"/documents/{shelf['notes']}/original", headers={"Range": f"bytes={len(NOTES)}-"})
+    assert (beyond.status_code, beyond.headers["Content-Range"]) == (416, f"bytes */{len(NOTES)}")
+
+
 def test_another_orgs_document_is_not_there(people: People, program: Program, subtests: pytest.Subtests) -> None:
     [document] = shelve(program, notes(1))
     theirs = people.browser(org="Theirs", email="eve@example.org")

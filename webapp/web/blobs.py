@@ -31,11 +31,7 @@ def download_blob(store: BlobStore, document: Document) -> Response:
         raise Problem(404, detail="The stored file is gone.") from error
     response = _send(stream, document.size_bytes, document.filename, document.content_type)
     response.set_etag(document.sha256)
-    response.make_conditional(request, accept_ranges=True, complete_length=document.size_bytes)
-    if request.method == "HEAD" or response.status_code == 304:
-        # An answer without a body is sent without ever being closed.
-        stream.close()
-    return response
+    return _as_asked(response, stream, document.size_bytes)
 
 
 def play(store: BlobStore, path: str) -> Response:
@@ -51,14 +47,7 @@ def play(store: BlobStore, path: str) -> Response:
     response.headers["Cache-Control"] = "private, no-cache"
     # Its name follows from what is in it.
     response.set_etag(path.rpartition("/")[2].removesuffix(".ogg"))
-    try:
-        response.make_conditional(request, accept_ranges=True, complete_length=size_bytes)
-    except RequestedRangeNotSatisfiable:
-        stream.close()
-        raise
-    if request.method == "HEAD" or response.status_code == 304:
-        stream.close()
-    return response
+    return _as_asked(response, stream, size_bytes)
 
 
 def picture(content: bytes | None, tag: str) -> Response:
@@ -77,6 +66,25 @@ def remove_folders(store: BlobStore, folders: Iterable[str]) -> None:
             store.delete_prefix(folder)
         except ProviderError as error:
             _log.warning("blobs of a deleted document stay behind until they are swept: %s", error.code)
+
+
+def _as_asked(response: Response, stream: BinaryIO, size_bytes: int) -> Response:
+    """The whole, the range that was asked for, or nothing where it is known already.
+
+    A range that nobody can read, of another unit or of several parts, is as if it had not been asked for.
+    """
+    asked = request.range
+    is_range = asked is not None and asked.units == "bytes" and len(asked.ranges) == 1
+    try:
+        response.make_conditional(request, accept_ranges=is_range, complete_length=size_bytes)
+    except RequestedRangeNotSatisfiable:
+        stream.close()
+        raise
+    response.accept_ranges = "bytes"
+    if request.method == "HEAD" or response.status_code in {304, 412}:
+        # An answer without a body is sent without ever being closed.
+        stream.close()
+    return response
 
 
 def _send(stream: BinaryIO, size_bytes: int, filename: str, content_type: str) -> Response:
