@@ -6,66 +6,25 @@ which takes the disk's noise away. Peers: `pip install -r bench/_peers/requireme
 """
 
 import argparse
-import os
-import signal
 import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
-from pathlib import Path
 
 import psycopg
-from flask_migrate import upgrade
 
 from bench import _databases, _processes
-from bench._peers import PEERS, Peer, on_docmill, on_raw, peer
+from bench._figures import FULL, OURS, QUICK, Size, installed, milliseconds, report
+from bench._peers import Peer, on_docmill, on_raw
 from bench._processes import Workers
-from webapp.db import db
-from webapp.jobs.queue import NewJob
-from webapp.jobs.sql import SqlJobQueue
+from bench._queue_faults import fair, frozen, kill
+from bench._queue_sqlite import embedded, sqlite
 
-OURS = "docmill"
 EACH_CLAIMS = 10
 _WARM_UP = 500
 _SETTLE_SECONDS = 1.5
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much is measured."""
-
-    jobs: int
-    rounds: int
-    pickups: int
-    crowd: int
-    claims: int
-
-
-QUICK = Size(jobs=5_000, rounds=1, pickups=100, crowd=100_000, claims=100)
-FULL = Size(jobs=20_000, rounds=3, pickups=300, crowd=1_000_000, claims=300)
-
-
-def installed() -> Iterator[tuple[str, Peer]]:
-    """The queues that can be measured here."""
-    for name in PEERS:
-        found = peer(name)
-        if found is None:
-            print(f"  {name:<14} not installed: pip install -r bench/_peers/requirements.txt")
-        else:
-            yield name, found
-
-
-def report(what: str, rates: dict[str, float], unit: str = "/s") -> None:
-    """Each queue's figure, and how many times its figure ours is."""
-    for name, rate in rates.items():
-        ratio = f"   ours is {rates[OURS] / rate:.2f} x this" if OURS in rates and name != OURS else ""
-        print(f"  {what:<28} {name:<14} {rate:>10,.{0 if rate >= 100 else 2}f}{unit}{ratio}", flush=True)
 
 
 def rounds_of(act: Callable[[str, str, Peer], float], owner_url: str, rounds: int) -> dict[str, float]:
@@ -133,22 +92,21 @@ def _by_threads(opened: on_raw.Each, jobs: int) -> float:
 def pickup(owner_url: str, size: Size) -> None:
     """From just before a job is enqueued to its first line, in an idle worker."""
     for name, one in installed():
-        with _processes.database(owner_url, f"bench_{name}") as url:
-            one.install(url)
-            one.one_by_one(url, 1)
-            with Workers(name, url, 1, BENCH_TELL="1") as workers:
-                workers.go()
-                workers.lines(1)
-                moments = one.one_by_one(url, size.pickups)
-                starts = [int(line) / 1e9 for line in workers.lines(size.pickups)]
-        _milliseconds(f"pickup {name}", [start - at for start, at in zip(starts, moments, strict=False)])
+        milliseconds(f"pickup {name}", _pickups(owner_url, size, name, one))
+    ordinary = _pickups(owner_url, size, OURS, on_docmill, BENCH_ORDINARY="1")
+    milliseconds("pickup docmill, and its run is started", ordinary)
 
 
-def _milliseconds(what: str, seconds: list[float]) -> float:
-    ordered = sorted(second * 1000 for second in seconds)
-    middle, late = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
-    print(f"  {what:<43} p50 {middle:>7.2f} ms   p99 {late:>7.2f} ms", flush=True)
-    return middle
+def _pickups(owner_url: str, size: Size, name: str, one: Peer, **environment: str) -> list[float]:
+    with _processes.database(owner_url, f"bench_{name}") as url:
+        one.install(url)
+        one.one_by_one(url, 1)
+        with Workers(name, url, 1, BENCH_TELL="1", **environment) as workers:
+            workers.go()
+            workers.lines(1)
+            moments = one.one_by_one(url, size.pickups)
+            starts = [int(line) / 1e9 for line in workers.lines(size.pickups)]
+    return [start - at for start, at in zip(starts, moments, strict=False)]
 
 
 def enqueue(owner_url: str, size: Size) -> None:
@@ -187,7 +145,7 @@ def _claims(url: str, size: Size, what: str) -> float:
             if number >= 20:
                 seconds.append(time.perf_counter() - began_at)
             queue.complete(lease)
-    return _milliseconds(what, seconds)
+    return milliseconds(what, seconds)
 
 
 def _crowd(url: str, number: int, status: str) -> None:
@@ -221,119 +179,6 @@ _CROWD = (
 )
 
 
-def fair(owner_url: str, size: Size) -> None:
-    """One org has 10,000 jobs in line. How many of them begin before another org's one, which comes later?"""
-    with _processes.database(owner_url, "bench_fair") as url, _slow_jobs(url, 10_000, 0.02) as (queue, workers):
-        workers.lines(200)
-        (job,) = _lasting(0.02, 1)
-        queue.enqueue([job])
-        enqueued_at = time.monotonic_ns()
-        before = 0
-        while True:
-            moment, _, _, org = workers.lines(1)[0].split()
-            if org.decode() == job.org_id.hex:
-                break
-            before += int(moment) > enqueued_at
-        waited = (int(moment) - enqueued_at) / 1e6
-    print(f"  {'fairness':<28} {before} others began first, with 4 seats; it waited {waited:.0f} ms")
-
-
-def kill(owner_url: str, size: Size) -> None:
-    """Kill -9 of a worker in the middle of its job, until the first line of that job elsewhere."""
-    seconds = []
-    for _ in range(size.rounds):
-        with _processes.database(owner_url, "bench_kill") as url, _slow_jobs(url, 1, 30) as (_, workers):
-            ready = threading.Event()
-            lines: list[tuple[int, bytes]] = []
-
-            def listen(of: int, lines: list[tuple[int, bytes]] = lines, ready: threading.Event = ready) -> None:
-                line = workers.lines(1, of)[0]
-                if line:
-                    lines.append((of, line))
-                    ready.set()
-
-            for of in (0, 1):
-                threading.Thread(target=listen, args=(of,), daemon=True).start()
-            assert ready.wait(_processes.PATIENCE_SECONDS)
-            victim = lines[0][0]
-            killed_at = time.monotonic_ns()
-            os.kill(workers.processes[victim].pid, signal.SIGKILL)
-            _processes.wait_until(partial(_has_two, lines))
-            seconds.append((int(lines[1][1].split()[0]) - killed_at) / 1e9)
-    print(f"  {'kill -9 to the job again':<28} {statistics.median(seconds):.2f} s")
-
-
-def _has_two(lines: Sized) -> bool:
-    return len(lines) == 2
-
-
-@contextmanager
-def _slow_jobs(url: str, number: int, seconds: float) -> Iterator[tuple[SqlJobQueue, Workers]]:
-    """Workers at jobs that last; two processes where there is but one job."""
-    on_docmill.install(url)
-    with on_docmill.queue_on(url) as queue, Workers(OURS, url, 2 if number == 1 else 1) as workers:
-        workers.go()
-        queue.enqueue(_lasting(seconds, number))
-        yield queue, workers
-
-
-def _lasting(seconds: float, number: int) -> list[NewJob]:
-    return [
-        NewJob(job.org_id, job.document_id, job.run_id, job.stage, max_attempts=5, payload={"seconds": seconds})
-        for job in on_docmill.new_jobs(number)
-    ]
-
-
-def sqlite(size: Size) -> None:
-    """No-op jobs a second on SQLite with synchronous FULL, beside huey's default."""
-    found: dict[str, list[float]] = {}
-    for _ in range(size.rounds):
-        with tempfile.TemporaryDirectory() as folder:
-            found.setdefault(OURS, []).append(_drain_sqlite(folder, size.jobs))
-        for threads in (1, 4):
-            with tempfile.TemporaryDirectory() as folder:
-                if (rate := _drain_huey(folder, size.jobs, threads)) is not None:
-                    found.setdefault(f"huey, {threads} thread(s)", []).append(rate)
-    report("drain SQLite", {name: statistics.median(rates) for name, rates in found.items()})
-
-
-def _drain_sqlite(folder: str, jobs: int) -> float:
-    variables = {"DATA_DIR": folder, "EXECUTION": "embedded"}
-    with on_docmill.queue_on("", **variables) as queue:
-        upgrade()
-        queue.enqueue(on_docmill.new_jobs(jobs))
-
-        def is_done() -> bool:
-            live = "SELECT 1 FROM document_processing_jobs WHERE status IN ('PENDING', 'PROCESSING') LIMIT 1"
-            with db.engine.connect().execution_options(docmill_writes=False) as connection:
-                return connection.exec_driver_sql(live).first() is None
-
-        with Workers(OURS, "", 1, BENCH_FOLDER=folder) as workers:
-            began_at = workers.go()
-            return jobs / (_processes.wait_until(is_done) - began_at)
-
-
-def _drain_huey(folder: str, jobs: int, threads: int) -> float | None:
-    try:
-        huey = import_module("huey")
-    except ModuleNotFoundError:
-        return None
-    queue = huey.SqliteHuey(filename=str(Path(folder) / "huey.db"))
-    task = queue.task()(_nothing)
-    for _ in range(jobs):
-        task()
-    consumer = queue.create_consumer(workers=threads, periodic=False)
-    began_at = time.perf_counter()
-    consumer.start()
-    took = _processes.wait_until(lambda: queue.pending_count() == 0) - began_at
-    consumer.stop(graceful=True)
-    return jobs / took
-
-
-def _nothing() -> None:
-    """A job."""
-
-
 ON_POSTGRESQL = {
     "drain": drain,
     "each": each,
@@ -342,12 +187,15 @@ ON_POSTGRESQL = {
     "claim": claim,
     "fair": fair,
     "kill": kill,
+    "frozen": frozen,
 }
+
+ON_SQLITE = {"sqlite": sqlite, "embedded": embedded}
 
 
 def main() -> None:
     """Print the figures of each section."""
-    sections = [*ON_POSTGRESQL, "sqlite"]
+    sections = [*ON_POSTGRESQL, *ON_SQLITE]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="less of everything, in under two minutes")
     parser.add_argument("--ram", action="store_true", help="databases in memory")
@@ -358,12 +206,12 @@ def main() -> None:
     size = Size(**{**vars(size), "rounds": options.rounds or size.rounds})
     if options.ram:
         tempfile.tempdir = "/dev/shm"  # noqa: S108 - a folder of our own is made in there
-    if set(options.only) - {"sqlite"}:
+    if set(options.only) & set(ON_POSTGRESQL):
         with _databases.postgresql() as variables:
             for name in (name for name in ON_POSTGRESQL if name in options.only):
                 ON_POSTGRESQL[name](variables["DATABASE_OWNER_URL"], size)
-    if "sqlite" in options.only:
-        sqlite(size)
+    for name in (name for name in ON_SQLITE if name in options.only):
+        ON_SQLITE[name](size)
 
 
 if __name__ == "__main__":

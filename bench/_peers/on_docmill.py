@@ -1,5 +1,6 @@
 """Docmill's queue: its own worker code, with one stage whose light handler does nothing."""
 
+import json
 import os
 import signal
 import tempfile
@@ -22,6 +23,8 @@ from webapp.db import db, init_database, transaction
 from webapp.jobs.queue import Lease, NewJob
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
+from webapp.pipeline import lifecycle
+from webapp.pipeline.steps import StageContext
 from webapp.worker.workshop import Workshop
 
 UNFINISHED = "SELECT FROM document_processing_jobs WHERE status IN ('PENDING', 'PROCESSING') LIMIT 1"
@@ -138,15 +141,22 @@ def _drain_each(queue: SqlJobQueue, claim_size: int) -> int:
 
 
 def work(url: str) -> None:
-    variables = {"DATA_DIR": os.environ["BENCH_FOLDER"]} if "BENCH_FOLDER" in os.environ else {}
+    variables = json.loads(os.environ.get("BENCH_SETTINGS", "{}"))
     if not url:
         variables["EXECUTION"] = "embedded"
     Path(variables.get("DATA_DIR", "/tmp")).mkdir(exist_ok=True)  # noqa: S108 - nothing is written there
-    workshop = Workshop(create_app(settings(url, **variables)), print, handlers={}, light={STAGE: _job})
+    workshop = workshop_on(create_app(settings(url, **variables)), is_light="BENCH_ORDINARY" not in os.environ)
     wait_for_go()
     workshop.start()
     signal.sigwait({signal.SIGTERM})
     os._exit(0)
+
+
+def workshop_on(app: Flask, *, is_light: bool) -> Workshop:
+    """A worker whose one stage is light, or as ordinary as the product's are."""
+    if is_light:
+        return Workshop(app, print, handlers={}, light={STAGE: _job})
+    return Workshop(app, print, handlers={STAGE: _ordinary}, light={})
 
 
 def _job(lease: Lease) -> None:
@@ -155,3 +165,15 @@ def _job(lease: Lease) -> None:
         threading.Event().wait(seconds)
     else:
         tell()
+
+
+def _ordinary(context: StageContext) -> None:
+    _job(context.lease)
+    has_stored = False
+    try:
+        with context.transaction():
+            lifecycle.succeed_run(context.queue, context.lease)
+        has_stored = True
+    finally:
+        if context.lease.payload.get("tells"):
+            os.write(1, b"stored\n" if has_stored else b"lost\n")
