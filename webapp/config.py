@@ -92,6 +92,7 @@ class Settings:
     extract_timeout_seconds: float
     extract_memory_mb: int
     embed_threads: int
+    reembed: str
     connection_neighbours: int
     connection_threshold: float
     price_extract_page: float
@@ -199,6 +200,7 @@ STAGE_NAMES = (
     "transcribe_poll",
     "analyze",
     "detect_connections",
+    "embed_anew",
 )
 
 
@@ -222,6 +224,7 @@ def _cloud(env: Reader) -> dict[str, Any]:
         "openai_embedding_model": env.text("OPENAI_EMBEDDING_MODEL", "text-embedding-3-small"),
         "openai_embedding_dimensions": _dimensions(env),
         "openai_embedding_batch": env.whole("OPENAI_EMBEDDING_BATCH", 16, most=2048),
+        "reembed": env.choice("REEMBED", "auto", ("auto", "ask")),
         "embed_concurrency": env.whole("EMBED_CONCURRENCY", 4, most=64),
         "price_extract_page": env.price("PRICE_EXTRACT_PAGE", 0.01),
         "price_embed_passage": env.price("PRICE_EMBED_PASSAGE", 0.000004),

@@ -32,7 +32,9 @@ class Embedded:
 
 def embed(context: StageContext) -> None:
     """The step: make sure that each passage's vector is in the cache."""
-    context.step(EMBED, lambda: embed_missing(context, load_chunks(context)), lambda result: _store(context, result))
+    context.step(
+        EMBED, lambda: embed_missing(context, load_chunks(context)), lambda result: store_embedded(context, result)
+    )
 
 
 def embed_missing(context: StageContext, chunks: Sequence[StagedChunk]) -> Embedded:
@@ -172,7 +174,8 @@ def checked_vectors(embedder: Embedder, texts: Sequence[str]) -> Vector:
     return vectors
 
 
-def _store(context: StageContext, result: Embedded) -> Stored:
+def store_embedded(context: StageContext, result: Embedded) -> Stored:
+    """What the caches saved goes into the ledger, and how much it was into the timeline."""
     if result.known:
         name = context.providers.embedder.name
         record_call(context, name, "embed", units=result.known, seconds=0.0, reused=True)

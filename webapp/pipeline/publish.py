@@ -52,12 +52,12 @@ def publish(context: StageContext) -> None:
         PUBLISH,
         lambda: _gather(context),
         lambda result: _store(context, result),
-        end=lambda: _end(context),
+        end=lambda: end_published(context),
     )
     clear_away(context, set(_published(context).values()))
 
 
-def _end(context: StageContext) -> None:
+def end_published(context: StageContext) -> None:
     """The run has succeeded, and what follows it is in line: both or neither."""
     lifecycle.succeed_run(context.queue, context.lease)
     context.queue.enqueue([follow_up(context.lease, context.job_attempts)])

@@ -10,6 +10,7 @@ TRANSCRIBE_START = "transcribe_start"
 TRANSCRIBE_POLL = "transcribe_poll"
 ANALYZE = "analyze"
 DETECT_CONNECTIONS = "detect_connections"
+EMBED_ANEW = "embed_anew"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ STAGES: dict[str, tuple[Step, ...]] = {
     ANALYZE: (TAKE_NOTES, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
     # Follows a published result, which does not wait for it.
     DETECT_CONNECTIONS: (CONNECT,),
+    # Of a result that stands, where another model's vectors are wanted.
+    EMBED_ANEW: (EMBED, PUBLISH),
 }
 
 # Stages that follow one another on the way to one result: they fill one bar.

@@ -55,6 +55,22 @@ def standing_in(org_id: UUID, document_id: UUID) -> Standing:
     return {row.id: row for row in session().execute(rows)}
 
 
+def texts(org_id: UUID, document_id: UUID) -> Sequence[Row[Any]]:
+    """What a document's passages say: id, ordinal, text and its hash, in order."""
+    columns: Any = select(Chunk.id, Chunk.ordinal, Chunk.text, Chunk.text_sha256)
+    rows = columns.where(Chunk.org_id == org_id, Chunk.document_id == document_id).order_by(Chunk.ordinal)
+    return session().execute(rows).all()
+
+
+def renew_vectors(org_id: UUID, vectors: Sequence[tuple[UUID, Any]], model: str) -> None:
+    """Give passages vectors of another model; one that is gone is left out."""
+    change = update(Chunk).where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
+    change = change.values(embedding=bindparam("new_embedding"), embedding_model=model)
+    rows = [{"the_id": chunk_id, "new_embedding": vector} for chunk_id, vector in vectors]
+    if rows:
+        session().connection().execute(change, rows)
+
+
 def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], standing: Standing | None = None) -> Replaced:
     """Let the document have these passages and no others; `standing` is what it has, where that is known."""
     standing = standing_in(org_id, document_id) if standing is None else standing

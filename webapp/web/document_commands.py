@@ -10,9 +10,8 @@ from webapp.accounts.model import Org
 from webapp.db import reading
 from webapp.documents.library import Matching
 from webapp.documents.states import DocumentStatus
-from webapp.jobs.states import Priority
 from webapp.pipeline.missing import find_missing
-from webapp.pipeline.reprocess import Queued, reprocess, reprocess_matching, with_other_vectors
+from webapp.pipeline.reprocess import Queued, renew_vectors, reprocess, reprocess_matching
 from webapp.web.terminal import Commands, org_named, org_option, services
 
 group = Commands("documents", help="What has been uploaded.")
@@ -43,11 +42,7 @@ def _reprocess(org_name: str, document_ids: tuple[UUID, ...], *, is_all: bool, i
 @click.option("--org", "org_name", help="Only this organisation's documents.")
 def _reembed(org_name: str | None) -> None:
     """Give the documents that have vectors of an earlier model new ones, when there is nothing else to do."""
-    wanted = with_other_vectors(services())
-    total = 0
-    for org in _orgs(org_name):
-        total += reprocess_matching(services(), org.id, wanted, priority=Priority.BACKGROUND).count
-    _say(total)
+    _say(sum(renew_vectors(services(), org.id).count for org in _orgs(org_name)))
 
 
 @group.command("missing")

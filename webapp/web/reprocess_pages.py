@@ -6,8 +6,7 @@ from webapp.db import reading
 from webapp.documents import library
 from webapp.documents.library import Matching
 from webapp.documents.states import DocumentStatus
-from webapp.jobs.states import Priority
-from webapp.pipeline.reprocess import Queued, reprocess_matching, with_other_vectors
+from webapp.pipeline.reprocess import Queued, renew_vectors, reprocess_matching
 from webapp.web import fragments
 from webapp.web.access import ops_only, org_id, services
 from webapp.web.library_pages import choice
@@ -42,8 +41,7 @@ def matching() -> Response:
 @ops_only
 def reembed() -> Response:
     """New vectors for documents that have those of an earlier model, when there is nothing else to do."""
-    wanted = with_other_vectors(services())
-    queued = reprocess_matching(services(), org_id(), wanted, priority=Priority.BACKGROUND, limit=AT_ONCE_MAX)
+    queued = renew_vectors(services(), org_id(), limit=AT_ONCE_MAX)
     return _answer(queued, url_for("ops.overview"))
 
 

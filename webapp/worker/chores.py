@@ -10,7 +10,8 @@ from webapp.accounts import orgs
 from webapp.clock import utc_now
 from webapp.db import reading, transaction
 from webapp.documents import library, runs
-from webapp.pipeline import lifecycle, stage_pause
+from webapp.documents.states import DocumentStatus
+from webapp.pipeline import lifecycle, reprocess, stage_pause
 from webapp.pipeline.missing import find_missing
 from webapp.pipeline.services import Services
 from webapp.providers.ports import BlobInfo
@@ -97,6 +98,22 @@ def report_missing(services: Services, is_ending: Callable[[], bool] = bool) -> 
                 _log.error("document %s has lost its blob %s", found.document_id, found.path)
     if total:
         _log.error("%d blobs that documents need are gone; restore them, or delete the documents", total)
+    return total
+
+
+def renew_vectors(services: Services, is_ending: Callable[[], bool] = bool) -> int:
+    """Queue new vectors for what has those of an earlier model, unless ops want to be asked.
+
+    Documents whose newest run failed are left to people: what failed once may fail every day.
+    """
+    if services.settings.reembed != "auto":
+        return 0
+    with reading(everywhere=True):
+        ids = [org.id for org in orgs.everyone()]
+    ready = DocumentStatus.READY
+    total = sum(reprocess.renew_vectors(services, each, status=ready, is_ending=is_ending).count for each in ids)
+    if total:
+        _log.info("%d documents with vectors of an earlier model get new ones", total)
     return total
 
 

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from webapp.pipeline.analyze import analyze
 from webapp.pipeline.audio import extract_audio
 from webapp.pipeline.connect import detect_connections
+from webapp.pipeline.embed_anew import embed_anew
 from webapp.pipeline.process import process_document
 from webapp.pipeline.stages import (
     ANALYZE,
     DETECT_CONNECTIONS,
+    EMBED_ANEW,
     EXTRACT_AUDIO,
     PROCESS_DOCUMENT,
     TRANSCRIBE_POLL,
@@ -24,6 +26,7 @@ HANDLERS: Mapping[str, Handler] = {
     TRANSCRIBE_POLL: transcribe_poll,
     ANALYZE: analyze,
     DETECT_CONNECTIONS: detect_connections,
+    EMBED_ANEW: embed_anew,
 }
 # Stages whose work is short and keeps no rows; the lane of light.py does and completes them by the hundred.
 LIGHT_HANDLERS: Mapping[str, LightHandler] = {}

@@ -143,5 +143,6 @@ class Workshop:
             Timer("prune", partial(retention.prune, services, self._ending), _HOUR, _SOON),
             Timer("sweep incoming", partial(chores.sweep_incoming, services), _HOUR, _SOON),
             Timer("sweep orphans", partial(chores.sweep_orphans, services, self._ending.is_set), _DAY, 2 * _SOON),
+            Timer("renew vectors", partial(chores.renew_vectors, services, self._ending.is_set), _DAY, _SOON),
             Timer("report missing", partial(chores.report_missing, services, self._ending.is_set), _DAY, 3 * _SOON),
         ]
