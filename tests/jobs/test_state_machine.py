@@ -14,11 +14,14 @@ from sqlalchemy import delete
 from tests.jobs.letterbox import SqlLetterbox
 from webapp.accounts.model import Org
 from webapp.db import transaction
+from webapp.jobs.controls import EVERY_STAGE
+from webapp.jobs.model import StageControl
 from webapp.jobs.queue import AlreadyQueued, JobError, Lease, LeaseLost, NewJob
 from webapp.jobs.states import JobStatus
 
 PENDING, PROCESSING, COMPLETED, FAILED, CANCELLED = JobStatus
 WORKERS = ("one", "two", "three")
+STAGES = ("read", "write")
 # Waits are far longer than a test takes and far shorter than what passes at once, so nothing is a close call.
 LONG_SECONDS, PASSES_SECONDS, SILENT_SECONDS = 1_000.0, 3_000.0, 2_000.0
 WRONG = JobError("unavailable", "it broke")
@@ -29,6 +32,7 @@ class Known:
     """A job as the model has it. `due_at` None: held."""
 
     run_id: UUID
+    stage: str
     priority: int
     max_attempts: int
     due_at: float | None
@@ -61,24 +65,28 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue = self.letterbox.queue
         self.known: dict[UUID, Known] = {}
         self.now = 0.0
+        self.paused: set[str] = set()
+        self.limits: dict[str, int] = {}
 
     def teardown(self) -> None:
         with transaction(everywhere=True) as session:
             session.execute(delete(Org))
+            session.execute(delete(StageControl))
         self.letterbox._org_id = None
 
     @rule(
         target=jobs,
+        stage=st.sampled_from(STAGES),
         priority=st.sampled_from([0, 10, 20]),
         max_attempts=st.integers(1, 3),
         held=st.booleans(),
         delay=st.sampled_from([0.0, LONG_SECONDS]),
     )
-    def enqueue(self, priority: int, max_attempts: int, held: bool, delay: float) -> UUID:
+    def enqueue(self, stage: str, priority: int, max_attempts: int, held: bool, delay: float) -> UUID:
         (run,) = self.letterbox.new_runs(1)
-        job = run.job(priority=priority, max_attempts=max_attempts, held=held, delay_seconds=delay)
+        job = run.job(stage=stage, priority=priority, max_attempts=max_attempts, held=held, delay_seconds=delay)
         self.queue.enqueue([job])
-        self.known[job.id] = Known(run.id, priority, max_attempts, None if held else self.now + delay)
+        self.known[job.id] = Known(run.id, stage, priority, max_attempts, None if held else self.now + delay)
         return job.id
 
     @rule(job_id=jobs)
@@ -106,7 +114,28 @@ class QueueMachine(RuleBasedStateMachine):
         return lease
 
     def _is_due(self, job: Known) -> bool:
-        return job.due_at is not None and job.due_at <= self.now
+        return job.due_at is not None and job.due_at <= self.now and self._has_room(job.stage)
+
+    def _has_room(self, stage: str) -> bool:
+        at_work = sum(job.stage == stage and job.status is PROCESSING for job in self.known.values())
+        return not self.paused & {stage, EVERY_STAGE} and at_work < self.limits.get(stage, at_work + 1)
+
+    @rule(stage=st.sampled_from([*STAGES, EVERY_STAGE]), is_on=st.booleans())
+    def pause(self, stage: str, is_on: bool) -> None:
+        """What is at work goes on all the same."""
+        if is_on:
+            self.queue.pause(stage)
+            self.paused.add(stage)
+        else:
+            self.queue.resume(stage)
+            self.paused.discard(stage)
+
+    @rule(stage=st.sampled_from(STAGES), number=st.sampled_from([None, 1, 2]))
+    def limit(self, stage: str, number: int | None) -> None:
+        self.queue.limit(stage, number)
+        self.limits.pop(stage, None)
+        if number is not None:
+            self.limits[stage] = number
 
     def _job_of(self, lease: Lease | None) -> Known | None:
         """The job that this lease still holds in the model."""
@@ -125,6 +154,14 @@ class QueueMachine(RuleBasedStateMachine):
                 self.queue.complete(lease)
         else:
             self.queue.complete(lease)
+            job.end(COMPLETED)
+
+    @rule(given=st.lists(leases, max_size=4))
+    def complete_many(self, given: list[Lease | None]) -> None:
+        some = list({lease.lease_id: lease for lease in given if lease is not None}.values())
+        mine = {lease.job_id: job for lease in some if (job := self._job_of(lease))}
+        assert self.queue.complete_many(some) == set(mine)
+        for job in mine.values():
             job.end(COMPLETED)
 
     @rule(lease=leases, permanent=st.booleans())
@@ -248,6 +285,7 @@ class QueueMachine(RuleBasedStateMachine):
             assert job is not None
             assert (job.status, job.attempts, job.locked_by) == (known.status, known.attempts, known.worker)
             assert (job.available_at is None) == (known.due_at is None)
+            assert job.stage == known.stage
             assert job.status.is_ended == (job.completed_at is not None)
             assert job.checkpoint.get("by") != "a zombie"
 
