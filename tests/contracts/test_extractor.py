@@ -91,6 +91,7 @@ def test_a_missing_file_is_permanent(extractor: Extractor, tmp_path: Path) -> No
         extractor.extract(tmp_path / "gone", PDF, timeout_seconds=5, progress=lambda _: None)
 
 
+@pytest.mark.slow
 def test_progress_rises_to_one(extractor: Extractor, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_bytes(samples.report_pdf(pages=45))

@@ -80,6 +80,7 @@ def test_it_says_what_it_is(recogniser: Recogniser) -> None:
     recogniser.check()
 
 
+@pytest.mark.slow
 def test_it_hears_sentences_in_the_order_of_time(recogniser: Recogniser, read: Read) -> None:
     audio, sound = read(speech_clip.english())
     heard = hear(recogniser, audio, Clip(0, sound.duration_seconds, is_whole=True))
@@ -99,6 +100,7 @@ def test_times_of_a_clip_are_those_of_the_recording(recogniser: Recogniser, read
     assert all(start - 0.1 <= each.start <= sound.duration_seconds + 0.5 for each in heard.segments)
 
 
+@pytest.mark.slow
 def test_one_channel_can_be_heard_alone(recogniser: Recogniser, read: Read) -> None:
     if recogniser.tells_channels:
         audio, sound = read(sounds.wav(sounds.two_speakers(12), channels=2))

@@ -94,6 +94,7 @@ def test_a_clip_lasts_as_long_as_it_should(reader: SoundReader, read: Read, tmp_
         assert seconds == pytest.approx(clip.end - clip.start, abs=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wav", "mp3", "mp4", "ogg", "flac"])
 def test_what_breaks_off_says_so_or_is_refused(read: Read, kind: str) -> None:
     data = sounds.wav(sounds.babble(20)) if kind == "wav" else sounds.encoded(kind, 20)

@@ -56,6 +56,7 @@ def test_a_job_wakes_a_sleeper_when_its_transaction_is_committed(letterbox: SqlL
     assert monotonic() - began_at < PATIENCE_SECONDS / 2
 
 
+@pytest.mark.slow
 def test_a_job_that_may_not_be_claimed_yet_wakes_nobody(letterbox: SqlLetterbox, bell: Bell) -> None:
     assert not is_woken(bell, lambda: enqueue(letterbox, held=True), SHORT_SECONDS)
     assert not is_woken(bell, lambda: enqueue(letterbox, delay_seconds=60), SHORT_SECONDS)

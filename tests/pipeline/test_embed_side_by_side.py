@@ -90,7 +90,9 @@ def test_patience_is_left_to_the_queue(office: Workplace, openai: OpenAI) -> Non
     assert cached(office) == openai.units()
 
 
-@pytest.mark.parametrize("fault", ["malformed", "wrong_count", "cut", "lost", "hang"])
+@pytest.mark.parametrize(
+    "fault", ["malformed", "wrong_count", "cut", "lost", pytest.param("hang", marks=pytest.mark.slow)]
+)
 def test_a_wrong_answer_is_asked_for_again_and_is_on_the_bill(office: Workplace, openai: OpenAI, fault: str) -> None:
     impatient = openai_embedder(openai, batch_size=2, concurrency=CONCURRENCY, timeout_seconds=0.5)
     office.with_embedder(impatient)  # type: ignore[arg-type]

@@ -67,6 +67,7 @@ def test_a_worker_is_free_between_two_looks(place: SlowPlace) -> None:
     assert place.server.calls["analyze"] == 3
 
 
+@pytest.mark.slow
 def test_waiting_writes_one_line_into_the_timeline(place: SlowPlace) -> None:
     place.server.polls_needed = 6
     document_id = place.upload(BOOK)

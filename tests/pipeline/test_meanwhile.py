@@ -38,6 +38,7 @@ def after_finding(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object])
     monkeypatch.setattr(connect, "_find", find_late)
 
 
+@pytest.mark.slow
 def test_a_document_that_is_processed_again_meanwhile_is_connected_once(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_document_that_is_processed_again_meanwhile_is_connected_once(
     assert {job.status for job in workplace.all(Job)} == {"COMPLETED"}
 
 
+@pytest.mark.slow
 def test_the_other_document_may_be_processed_again_meanwhile(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

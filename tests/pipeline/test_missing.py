@@ -18,6 +18,7 @@ def place(request: pytest.FixtureRequest, workplace: Workplace) -> Workplace:
     return workplace
 
 
+@pytest.mark.slow
 def test_what_is_gone_is_found_and_nothing_else(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing, "DOCUMENTS_PER_PAGE", 2)
     documents = [place.processed(f"Story number {number}.".encode(), f"{number}.txt") for number in range(5)]

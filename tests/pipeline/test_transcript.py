@@ -58,6 +58,7 @@ def test_a_speaker_a_pause_and_length_begin_paragraphs() -> None:
     assert [len(each) for each in paragraphs(TALK.segments)] == [1, 1, 1]
 
 
+@pytest.mark.slow
 @given(SEGMENTS)
 def test_each_segment_is_found_where_its_cue_says(rows: list[tuple[float, str, str | None]]) -> None:
     heard = Heard(

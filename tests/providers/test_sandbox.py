@@ -52,7 +52,10 @@ def test_it_answers_in_plain_data(run: Run) -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "named"), [("crash", "SIGSEGV"), ("abort", "SIGABRT"), ("burn_cpu", "SIGXCPU")])
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [("crash", "SIGSEGV"), ("abort", "SIGABRT"), pytest.param("burn_cpu", "SIGXCPU", marks=pytest.mark.slow)],
+)
 def test_a_death_is_named_by_its_signal(run: Run, name: str, named: str) -> None:
     with pytest.raises(ParserCrashed, match=named) as caught:
         run(name)

@@ -23,6 +23,7 @@ def _run(app: Flask, *arguments: str) -> Result:
     return app.test_cli_runner().invoke(args=list(arguments))
 
 
+@pytest.mark.slow
 @both_databases
 def test_all_that_match_from_the_library(app: Flask, people: People) -> None:
     program, browser = people.program(), people.browser()

@@ -95,6 +95,7 @@ def test_while_beats_fail_it_is_not_well_and_then_it_is_again(bench: Bench) -> N
     heartbeat.stop()
 
 
+@pytest.mark.slow
 def test_jobs_are_let_go_long_before_others_take_them_and_the_process_outlives_it(bench: Bench) -> None:
     heartbeat = _heartbeat(bench, zombie_after_seconds=1.0)
     seat = heartbeat.hold(_leases(bench, 1)[0])

@@ -83,6 +83,7 @@ def count(bench: Bench, status: JobStatus) -> int:
     return bench.queue.counts()[status]
 
 
+@pytest.mark.slow
 def test_many_jobs_are_done_once_each(bench: Bench, start: Start) -> None:
     work = open_work()
     start(work)
@@ -155,6 +156,7 @@ def test_what_was_taken_away_is_not_completed(bench: Bench, start: Start) -> Non
     bench.queue.complete(theirs)
 
 
+@pytest.mark.slow
 def test_completions_wait_for_a_database_that_is_away(bench: Bench, start: Start) -> None:
     failures = iter([True] * 2)
     queue_of_services = bench.services.queue

@@ -277,6 +277,7 @@ class TestPooler:
             yield bench
             bench.close()
 
+    @pytest.mark.slow
     def test_jobs_are_done_through_it(self, pooled_bench: Bench) -> None:
         """By ordinary transactions and the poll; beats keep what is held."""
         bench, gate = pooled_bench, Gate()

@@ -68,7 +68,6 @@ def test_a_bell_is_heard_long_before_the_next_poll(bench: Bench) -> None:
     wait_for(lambda: _all_done(bench, 1))
 
 
-@pytest.mark.slow
 def _due_unheard(run_id: UUID) -> None:
     """Its job is due from now on, and nobody rings."""
     with transaction(everywhere=True) as session:
@@ -86,6 +85,7 @@ def _asleep(pool: Pool) -> None:
     wait_for(pool._bell.is_asleep, "for the pool to sleep")
 
 
+@pytest.mark.slow
 def test_a_ring_that_is_lost_costs_a_poll(bench: Bench) -> None:
     run_id, poll_seconds = _held_back(bench), 1.0
     pool = bench.with_settings(poll_seconds=poll_seconds).pool(finish)
@@ -113,6 +113,7 @@ def test_a_sleeper_whose_line_was_cut_goes_on_by_the_poll_and_listens_again(
     assert bench.broken == []
 
 
+@pytest.mark.slow
 def test_an_idle_pool_asks_once_a_poll_however_many_threads_it_has(bench: Bench) -> None:
     """One transaction, in which one statement looks for work."""
     begun: list[float] = []
