@@ -30,6 +30,9 @@ KINDS = [
     (b"BMW builds cars", "a", "text/plain", "plain text"),
     (b"MZ is a mark, and here a word", "a", "text/plain", "plain text"),
     (zipped("mimetype", first=b"application/epub+zip"), "a.pdf", "application/epub+zip", "EPUB book"),
+    (zipped("META-INF/container.xml", "OEBPS/a.xhtml"), "a", "application/epub+zip", "EPUB book"),
+    (zipped("OEBPS/a.xhtml"), "a.epub", "application/epub+zip", "EPUB book"),
+    (zipped("OEBPS/a.xhtml"), "a.pdf", "application/zip", "ZIP archive"),
     (
         zipped("[Content_Types].xml", "word/document.xml"),
         "a",

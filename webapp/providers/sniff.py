@@ -72,13 +72,14 @@ _CONTAINERS: tuple[tuple[bytes, str, str], ...] = (
     (b"word/", OFFICE + "wordprocessingml.document", "Word document"),
     (b"xl/", OFFICE + "spreadsheetml.sheet", "Excel workbook"),
     (b"ppt/", OFFICE + "presentationml.presentation", "PowerPoint presentation"),
+    # Books that were packed again, and say not in their first member what they are.
+    (b"META-INF/container.xml", EPUB, "EPUB book"),
 )
 # For Office files whose first members do not say which: some writers put them at the end.
 _OFFICE_BY_NAME = {
     ".docx": _CONTAINERS[4],
     ".xlsx": _CONTAINERS[5],
     ".pptx": _CONTAINERS[6],
-    ".epub": _CONTAINERS[0],
 }
 _MAIL = re.compile(
     rb"(?:(?:Received|Return-Path|From|To|Subject|Date|Message-ID|MIME-Version):[^\n]*\n(?:[ \t][^\n]*\n)*){3}",
@@ -144,7 +145,8 @@ def _container(head: bytes, filename: str) -> Sniffed:
     if b"[Content_Types].xml" in head and _ending(filename) in _OFFICE_BY_NAME:
         _, content_type, label = _OFFICE_BY_NAME[_ending(filename)]
         return Sniffed(content_type, label)
-    return Sniffed(ZIP, "ZIP archive")
+    # Whatever its first member is: one that is no book is found out when it is read.
+    return Sniffed(EPUB, "EPUB book") if _ending(filename) == ".epub" else Sniffed(ZIP, "ZIP archive")
 
 
 def _text(head: bytes, filename: str) -> Sniffed:
