@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev worker migrate test quick check e2e bench chaos validate crashes
+.PHONY: help setup run dev worker migrate test quick pace check e2e bench chaos validate crashes
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -74,9 +74,16 @@ test: $(DEVELOPMENT) ## Run the whole suite on both databases (TESTS=tests/jobs 
 	@$(FOR_TESTS); $(BUILD_MODEL); $(KEEP_COMPILED); \
 	exec $(PYTEST) -n logical --maxprocesses 8 $(TESTS)
 
+# The fast part: what neither takes long nor starts processes.
+FAST := -m "not slow and not journey and not browser"
+
 quick: $(DEVELOPMENT) ## Run the fast part of the suite, half a minute, as often as one likes (TESTS=... too)
 	@$(FOR_TESTS); $(BUILD_MODEL); $(KEEP_COMPILED); \
-	exec $(PYTEST) -q -n logical --maxprocesses 8 -m "not slow and not journey and not browser" $(TESTS)
+	exec $(PYTEST) -q -n logical --maxprocesses 8 $(FAST) $(TESTS)
+
+pace: $(DEVELOPMENT) ## Measure anew what is too slow for make quick (on a machine that does nothing else)
+	@$(FOR_TESTS); $(BUILD_MODEL); $(KEEP_COMPILED); \
+	exec $(PYTEST) -q -n 2 $(FAST) --measure-pace
 
 check: $(DEVELOPMENT) ## Everything that must hold: format, lint, types, import order, migrations, tests
 	$(call step,Format,.venv/bin/ruff format --check .,Run .venv/bin/ruff format . and look at what it changed.)

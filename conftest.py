@@ -13,6 +13,7 @@ import pytest
 
 from tests.chromium import find_chromium
 from tests.emulators import accounts, azurite
+from tests.pace import mark_slow, pytest_addoption, pytest_configure  # noqa: F401 - these two for pytest
 
 pytest_plugins = ["tests.emulators.fixtures"]
 
@@ -37,6 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Order the tests, leave the live ones out unless they were asked for, and check for a browser."""
     if "live" not in config.option.markexpr:
         _leave_out(config, items, "live")
+    mark_slow(config, items)
     for item in items:
         for name in GROUPS:
             if _has(item, name) and not _has(item, "xdist_group", "journey"):
