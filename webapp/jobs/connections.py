@@ -25,9 +25,9 @@ from webapp.jobs.hot import Hot, from_json
 # Each thread of a worker that talks to the queue has one at most; more are closed when they come back.
 _KEPT = 4
 # One that was used so shortly ago is as good as one in use.
-_FRESH_SECONDS = 0.02
+_FRESH_SECONDS = 0.002
 _WHAT = "a statement of the queue"
-_SETTINGS = {"app.scope": "system", "plan_cache_mode": "force_generic_plan", **postgresql.PLANNER}
+_SETTINGS = {"app.scope": "system", **postgresql.PLANNER}
 _SETTLE = "SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items())
 
 

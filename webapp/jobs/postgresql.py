@@ -30,6 +30,8 @@ PLANNER = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "jit": "off",
+    # And to make such a plan anew takes longer than a claim.
+    "plan_cache_mode": "force_generic_plan",
 }
 PLAN_FOR_THIS_TRANSACTION = "SELECT " + ", ".join(
     f"set_config('{name}', '{value}', true)" for name, value in PLANNER.items()
