@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.emulators import live
 from tests.emulators.openai import OpenAI
 from tests.pipeline import studio
 from webapp.providers.errors import FailureCode, ProviderError
@@ -20,8 +21,11 @@ TALK = (
 )
 
 
-@pytest.fixture(params=["local", "openai"])
+@pytest.fixture(params=["local", "openai", pytest.param("live", marks=pytest.mark.live)])
 def analyst(request: pytest.FixtureRequest, openai: OpenAI) -> Iterator[Analyst]:
+    if request.param == "live":
+        yield live.analyst()
+        return
     yield LocalAnalyst() if request.param == "local" else studio.chat_at(openai)
     studio.close_clients()
 

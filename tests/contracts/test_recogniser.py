@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests import sounds, speech_clip
+from tests.emulators import live
 from tests.emulators.openai import OpenAI
 from tests.emulators.speechkit import SpeechKitServer
 from tests.pipeline import studio
@@ -28,6 +29,8 @@ def reader() -> Iterator[AudioDecoder]:
         pytest.param("speechkit"),
         pytest.param("openai"),
         pytest.param("local", marks=[pytest.mark.slow, pytest.mark.timeout(300)]),
+        pytest.param("live speechkit", marks=pytest.mark.live),
+        pytest.param("live openai", marks=pytest.mark.live),
     ]
 )
 def recogniser(
@@ -38,6 +41,10 @@ def recogniser(
             yield studio.speechkit_at(speechkit, reader)
         case "openai":
             yield studio.openai_at(openai, reader)
+        case "live speechkit":
+            yield live.speechkit(reader)
+        case "live openai":
+            yield live.transcriber(reader)
         case _:
             local = LocalRecogniser(stand.speech_models_folder(), threads=2)
             yield local
