@@ -26,6 +26,7 @@ _HOUR = 3600.0
 _DAY = 24 * _HOUR
 _SOON = 600.0
 _OVERDUE_PART = 1 / 24
+_OLD_TABLES = "the database's tables are not up to date; waiting for: flask --app wsgi db upgrade"
 
 
 class Application(Protocol):
@@ -51,6 +52,7 @@ class Workshop:
         self._services: Services = app.extensions["docmill"]
         self._app_context = app.app_context
         self._ending = threading.Event()
+        self._waits_for: str | None = None
         self._settings = self._services.settings
         self._policy = ExecutionPolicy.of(self._settings)
         self._registration = Registration(self._settings.worker_threads)
@@ -67,16 +69,16 @@ class Workshop:
         self._liveness = None if self._settings.is_embedded else self._make_liveness(on_broken)
 
     def is_database_ready(self) -> bool:
-        """Whether the tables are there and up to date; says why not."""
+        """Whether the tables are there and up to date; says why not, once for each reason."""
         try:
             with self._app_context():
-                is_current = schema_is_current()
+                reason = None if schema_is_current() else _OLD_TABLES
         except DATABASE_ERRORS as error:
-            _log.warning("the database does not answer: %s", type(error).__name__)
-            return False
-        if not is_current:
-            _log.warning("the database's tables are not up to date; waiting for: flask --app wsgi db upgrade")
-        return is_current
+            reason = f"the database does not answer: {type(error).__name__}"
+        if reason is not None and reason != self._waits_for:
+            _log.warning(reason)
+        self._waits_for = reason
+        return reason is None
 
     def start(self) -> None:
         """Begin to work, on a database that is ready."""
