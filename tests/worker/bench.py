@@ -24,7 +24,8 @@ from webapp.worker.attempt import Attempts, Claimed, Handler, Outcome
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
 
-PATIENCE_SECONDS = 20.0
+# Far longer than anything takes, since a disk may be busy with others for that long.
+PATIENCE_SECONDS = 40.0
 
 
 def wait_for(condition: Callable[[], bool], what: str = "", seconds: float = PATIENCE_SECONDS) -> None:
