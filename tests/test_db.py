@@ -2,17 +2,21 @@
 
 import threading
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
+import psycopg
 import pytest
 from flask import Flask
 from sqlalchemy import func, literal, select, text
+from sqlalchemy.exc import OperationalError
 
-from tests.bare import dispose, make_bare_app
+from tests.bare import DatabaseUnderTest, dispose, make_bare_app
 from webapp.accounts.model import Org
 from webapp.clock import after, new_id, now
 from webapp.config import Settings
+from webapp.database_errors import Trouble, trouble_of
 from webapp.db import NoTransaction, db, in_transaction, reading, session, transaction
 from webapp.search.model import CachedEmbedding
 
@@ -74,6 +78,23 @@ def test_a_lost_scope_shows_nothing(bare_app: Flask) -> None:
         opened.add(CachedEmbedding(org_id=org, model="m", text_sha256="0" * 64, embedding=[1.0]))
     with db.engine.connect() as connection:
         assert connection.scalar(select(func.count()).select_from(CachedEmbedding)) == 0
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_connection_that_dies_before_its_transaction_begins_is_let_go(
+    bare_app: Flask, database: DatabaseUnderTest, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert database.superuser_url
+    with db.engine.connect() as connection:
+        driver_connection: Any = connection.connection.driver_connection
+        with psycopg.connect(database.superuser_url, autocommit=True) as killer:
+            killer.execute("SELECT pg_terminate_backend(%s, 5000)", (driver_connection.info.backend_pid,))
+        with pytest.raises(OperationalError) as lost:
+            connection.begin()
+        assert trouble_of(lost.value) is Trouble.AWAY
+    with transaction(everywhere=True) as opened:
+        assert opened.scalar(select(func.count()).select_from(Org)) == 0
+    assert caplog.messages == []
 
 
 def test_two_writers_wait_for_each_other(bare_app: Flask) -> None:

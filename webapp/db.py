@@ -207,8 +207,14 @@ def prepare_postgresql(engine: Engine) -> None:
         scope = connection.get_execution_options().get("docmill_scope")
         driver_connection: Any = connection.connection.driver_connection
         with translated(engine, "the beginning of a transaction"):
-            # Several statements at once cannot be prepared.
-            driver_connection.execute(f"BEGIN{_set_scope(scope)}", prepare=False)
+            try:
+                # Several statements at once cannot be prepared.
+                driver_connection.execute(f"BEGIN{_set_scope(scope)}", prepare=False)
+            except psycopg.Error as error:
+                # Dead since it was checked: nobody has to put it in order again, or is lent it.
+                if driver_connection.closed:
+                    connection.invalidate(error)
+                raise
 
     @event.listens_for(engine, "checkout")
     def _check(connection: "psycopg.Connection[Any]", record: object, proxy: object) -> None:
