@@ -25,7 +25,7 @@ from webapp.search.model import Chunk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-MOMENTS_MAX = 200
+MOMENTS_MAX = 1_000
 # Each moment on SQLite, each third one on PostgreSQL, where one costs more and means the same.
 STRIDES = {"sqlite": 1, "postgresql": 3}
 
@@ -36,7 +36,8 @@ class Life:
 
     ends_at: int = 0
     passed: int = 0
-    deaths: int = 0
+    is_on_its_way: bool = False
+    """Whether a call was made, or is about to be, whose answer is not committed yet."""
 
     @property
     def is_over(self) -> bool:
@@ -49,20 +50,40 @@ class Life:
             raise Crash
 
 
+@dataclass
+class Paid:
+    """The moments right before and right after a call that costs something."""
+
+    life: Life
+
+    def tick(self) -> None:
+        self.life.is_on_its_way = True
+        self.life.tick()
+
+
 @pytest.fixture
 def life() -> Iterator[Life]:
     found = Life()
 
-    def moment(session: Session) -> None:
+    def writes(session: Session) -> bool:
         scope = session.info.get("scope")
-        if scope is not None and scope.writes:
+        return scope is not None and scope.writes
+
+    def before_commit(session: Session) -> None:
+        if writes(session):
             found.tick()
 
-    for name in ("before_commit", "after_commit"):
-        event.listen(Session, name, moment)
+    def after_commit(session: Session) -> None:
+        if writes(session):
+            found.is_on_its_way = False
+            found.tick()
+
+    listeners = {"before_commit": before_commit, "after_commit": after_commit}
+    for name, listener in listeners.items():
+        event.listen(Session, name, listener)
     yield found
-    for name in ("before_commit", "after_commit"):
-        event.remove(Session, name, moment)
+    for name, listener in listeners.items():
+        event.remove(Session, name, listener)
 
 
 @pytest.fixture
@@ -82,23 +103,24 @@ def test_whenever_it_dies_nothing_is_started_again_but_what_was_on_its_way(
     database: DatabaseUnderTest,
 ) -> None:
     mortal: Any = life
-    recogniser: Any = Dying(studio.speechkit_at(speechkit, reader), mortal, frozenset({"start", "fetch"}))
-    analyst: Any = Dying(studio.chat_at(openai), mortal, frozenset({"analyze"}))
+    paid: Any = Paid(life)
+    recogniser: Any = Dying(studio.speechkit_at(speechkit, reader), paid, frozenset({"start"}))
+    analyst: Any = Dying(studio.chat_at(openai), paid, frozenset({"analyze"}))
+    recogniser = Dying(recogniser, mortal, frozenset({"fetch"}))
     studio.equip(workplace, reader, recogniser, analyst)
     undisturbed = _passages(workplace, _finish(workplace, life, 0, 0))
-    moments, again = life.passed, []
+    moments, again = life.passed, 0
     for number in range(1, moments + 1, STRIDES[database.name]):
         starts, chats = speechkit.calls["start"], openai.calls["chat"]
         document_id = _finish(workplace, life, number, number)
         assert _passages(workplace, document_id) == undisturbed, f"moment {number} of {moments}"
-        starts, chats = speechkit.calls["start"] - starts, openai.calls["chat"] - chats
-        assert starts + chats in {2, 3}, f"moment {number} of {moments}"
-        again.append(starts + chats - 2)
+        calls = speechkit.calls["start"] - starts + openai.calls["chat"] - chats
+        assert 0 <= calls - 2 <= int(life.is_on_its_way), f"moment {number} of {moments}"
+        again += calls - 2
 
-    # A call is made again where its answer was there and not yet kept: between the call's end and its commit.
     assert 20 < moments < MOMENTS_MAX
-    assert life.deaths > 0.8 * len(again)
-    assert sum(again) <= 2 * 2, f"of {moments} moments"
+    # A third of the moments may leave out the few between a call and its commit.
+    assert again >= 1 or STRIDES[database.name] > 1
 
 
 def _finish(workplace: Workplace, life: Life, number: int, ends_at: int) -> UUID:
@@ -107,11 +129,12 @@ def _finish(workplace: Workplace, life: Life, number: int, ends_at: int) -> UUID
     document_id = workplace.upload(recording, "call.wav").document.id
     with transaction(workplace.org_id) as session:
         session.execute(update(Job).where(Job.document_id == document_id).values(max_attempts=5))
-    life.ends_at, life.passed = ends_at, 0
+    life.ends_at, life.passed, life.is_on_its_way = ends_at, 0, False
+    was_on_its_way = False
     try:
         assert studio.finish(workplace, document_id) == "READY"
     except Crash:
-        life.deaths += 1
+        was_on_its_way = life.is_on_its_way
         life.ends_at = 0
         _take_over(workplace)
         if workplace.document(document_id).status == "PROCESSING":
@@ -120,7 +143,7 @@ def _finish(workplace: Workplace, life: Life, number: int, ends_at: int) -> UUID
     life.ends_at, passed = 0, life.passed
     while studio.work(workplace):
         pass
-    life.passed = passed
+    life.passed, life.is_on_its_way = passed, was_on_its_way
     return document_id
 
 
