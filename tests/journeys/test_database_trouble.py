@@ -128,8 +128,9 @@ def test_a_true_deadlock_of_which_the_worker_is_the_victim(
 
 
 def _waits_for_a_lock(superuser: "psycopg.Connection[Any]") -> bool:
-    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    return superuser.execute(waiting).fetchone() is not None
+    # For a row, that is: who rings and who falls asleep wait for each other's bell, too.
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = ANY(%s)"
+    return superuser.execute(waiting, [["transactionid", "tuple"]]).fetchone() is not None
 
 
 @on_postgresql
