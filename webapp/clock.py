@@ -24,6 +24,12 @@ def new_id() -> UUID:
     return uuid_utils.compat.uuid7()
 
 
+def first_id_at(moment: datetime) -> UUID:
+    """What sorts before every id that was made at this moment, and after those from before it."""
+    milliseconds = max(0, int(moment.timestamp() * 1000))
+    return UUID(int=milliseconds << 80)
+
+
 def utc_now() -> datetime:
     """This process's own idea of the time: for showing ages and signing, never for leases."""
     return datetime.now(UTC)

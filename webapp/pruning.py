@@ -1,21 +1,29 @@
 """Forgets rows that are old, a few at a time, in nobody's way.
 
-Ids sort by time, so a pass walks along the primary key from the oldest row to the first that is
-too young: no index stands for it, which each new row would have to pay for. Rows that stay are
-looked at once in a pass. A page is read without a lock and deleted in a short transaction, which
-passes by what others hold.
+Ids sort by time, so a pass walks along the primary key from the oldest row to those that are too
+young: no index stands for it, which each new row would have to pay for. Rows that stay are looked
+at once in a pass. A page is read without a lock and deleted in a short transaction, which passes by
+what others hold.
+
+They sort by the time of whoever made them, and that clock may have been wrong: one young row among
+old ones ends no pass, and neither do many whose ids claim to be old. Ids of days to come are looked
+at, too: a pass leaps to them over what is young.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Float, Integer, Table, Uuid, bindparam, delete, select, true
+from sqlalchemy import ColumnElement, Float, Integer, Row, Table, Uuid, bindparam, delete, select, true
 
-from webapp.clock import after
+from webapp.clock import after, first_id_at, utc_now
 from webapp.db import reading, transaction
 
 _FIRST = UUID(int=0)
+# Further ahead than clocks go that nobody mends.
+_TOMORROW = timedelta(days=1)
 _long_ago = after(-bindparam("seconds", type_=Float()))
 
 
@@ -51,11 +59,20 @@ class Prunable:
         values: dict[str, Any] = {"seconds": older_than_seconds, "after": after or _FIRST, "limit": limit}
         with reading(everywhere=True) as session:
             page = session.connection().execute(self._page, values).all()
-        is_through = len(page) < limit or not page[-1].is_old
-        return Pruned(self._remove([row.id for row in page if row.may_go]), None if is_through else page[-1].id)
+        next_after = _goes_on_after(page, older_than_seconds) if len(page) == limit else None
+        return Pruned(self._remove([row.id for row in page if row.may_go]), next_after)
 
     def _remove(self, ids: list[UUID]) -> int:
         if not ids:
             return 0
         with transaction(everywhere=True) as session:
             return len(session.connection().execute(self._delete, {"ids": ids}).all())
+
+
+def _goes_on_after(page: Sequence[Row[Any]], older_than_seconds: float) -> UUID:
+    """Behind the page; where that and its last id are young, behind all that is as young as it looks."""
+    present, last = utc_now(), cast(UUID, page[-1].id)
+    is_young = last > first_id_at(present - timedelta(seconds=older_than_seconds))
+    if is_young and not any(row.is_old for row in page):
+        return max(last, first_id_at(present + _TOMORROW))
+    return last

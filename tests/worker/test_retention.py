@@ -1,6 +1,7 @@
 """What is old is forgotten by the settings, and nobody waits for it."""
 
 import threading
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
@@ -8,13 +9,15 @@ from sqlalchemy import func, insert, select, update
 
 from tests.documents.rows import events_of, new_document
 from tests.worker.bench import Bench
-from webapp.clock import after, monotonic, new_id
+from webapp.clock import after, first_id_at, monotonic, new_id, utc_now
 from webapp.db import reading, transaction
 from webapp.documents.model import ProcessingRun, ProviderCall, RunEvent
+from webapp.documents.retention import EVENTS
 from webapp.jobs.model import Job
 from webapp.jobs.states import JobStatus
 from webapp.pipeline import lifecycle
-from webapp.pipeline.retention import prune
+from webapp.pipeline.retention import ROWS_AT_ONCE, prune, prune_all
+from webapp.pruning import Pruned
 
 DAY = 86_400
 MANY = 20_000
@@ -113,3 +116,40 @@ def test_it_stops_when_the_process_ends(bench: Bench) -> None:
     ending = threading.Event()
     ending.set()
     assert 0 < prune(bench.services, ending)["jobs"] <= 500
+
+
+def with_ids_of(bench: Bench, moment: datetime, number: int, **times: object) -> None:
+    """Rows whose maker's clock said so, as many."""
+    bench.new_run()
+    first = first_id_at(moment).int
+    with transaction(everywhere=True) as session:
+        run_id = session.scalars(select(RunEvent.run_id)).first()
+        document_id = session.scalar(select(RunEvent.document_id).where(RunEvent.run_id == run_id))
+        shared = {"org_id": bench.org_id, "document_id": document_id, "run_id": run_id, "kind": "RUN_QUEUED", **times}
+        rows = [{"id": UUID(int=first + place)} for place in range(1, number + 1)]
+        session.connection().execute(insert(RunEvent).values(**shared), rows)
+
+
+@pytest.mark.parametrize("days", [-40, 0, 400])
+def test_a_clock_that_was_wrong_keeps_nothing_for_ever(bench: Bench, days: float) -> None:
+    bench.with_settings(job_retention_days=0, event_retention_days=30)
+    long_ago, more_than_a_page = utc_now() - timedelta(days=40), ROWS_AT_ONCE + 100
+    # Young, but made by a clock that was far behind; then old ones, made by one as it is now or was wrong, too.
+    with_ids_of(bench, long_ago - timedelta(days=5), more_than_a_page)
+    with_ids_of(bench, utc_now() + timedelta(days=days), more_than_a_page, created_at=after(-40 * DAY))
+    kept = number_of(RunEvent) - more_than_a_page
+    assert prune(bench.services) == {"events": more_than_a_page}
+    assert number_of(RunEvent) == kept
+
+
+def test_a_pass_does_not_look_at_all_that_is_young(bench: Bench) -> None:
+    with_ids_of(bench, utc_now(), 5 * ROWS_AT_ONCE)
+    pages = 0
+
+    def page(**where: object) -> Pruned:
+        nonlocal pages
+        pages += 1
+        return EVENTS.prune_page(30 * DAY, **where)  # type: ignore[arg-type] # as the pass gives it
+
+    assert prune_all(page, threading.Event()) == 0
+    assert pages == 2
