@@ -1,10 +1,12 @@
 """Migrations: they run whole or not at all, one process at a time, and lead to what the models say."""
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import flask_migrate
 import psycopg
@@ -16,6 +18,7 @@ from flask import Flask
 
 from tests import postgres
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
+from webapp.clock import new_id
 from webapp.db import Base
 
 
@@ -135,6 +138,76 @@ def test_a_lock_that_is_not_to_be_had_fails_the_migration(
         with app.app_context(), pytest.raises(sa.exc.OperationalError, match="lock timeout"):
             flask_migrate.upgrade(directory=str(directory))
     dispose(app)
+
+
+@on_both
+def test_a_full_database_goes_forward_without_losing_a_row(unmigrated: Flask) -> None:
+    with unmigrated.app_context():
+        flask_migrate.upgrade(revision="0001")
+        engine = sa.create_engine(unmigrated.config["DOCMILL_SETTINGS"].database_owner_url, poolclass=sa.NullPool)
+        sa.event.listen(engine, "connect", _see_everything)
+        with engine.begin() as connection:
+            _fill(connection)
+            before = _rows(connection)
+        for step in (flask_migrate.upgrade, lambda: flask_migrate.downgrade(revision="0001"), flask_migrate.upgrade):
+            step()
+            with engine.connect() as connection:
+                assert _rows(connection) == before
+        with engine.connect() as connection, pytest.raises(sa.exc.IntegrityError):
+            connection.execute(sa.text("UPDATE document_processing_jobs SET locked_by = 'a' WHERE status = 'PENDING'"))
+        with engine.connect() as connection, pytest.raises(sa.exc.IntegrityError):
+            connection.execute(sa.text("UPDATE document_processing_jobs SET status = 'PENDING', completed_at = NULL"))
+        engine.dispose()
+
+
+def _see_everything(connection: Any, _: object) -> None:
+    is_sqlite = isinstance(connection, sqlite3.Connection)
+    connection.execute("PRAGMA foreign_keys = ON" if is_sqlite else "SET app.scope = 'system'")
+    connection.commit()
+
+
+_FILL = (
+    "INSERT INTO orgs (id, name, created_at) VALUES ('{id}', 'a', {now})",
+    """
+    INSERT INTO documents (id, org_id, filename, content_type, size_bytes, sha256, blob_path, status, created_at,
+        updated_at) VALUES ('{id}', '{id}', 'a', 'text/plain', 1, '{hash}', 'a', 'PROCESSING', {now}, {now})
+    """,
+    """
+    INSERT INTO processing_runs (id, org_id, document_id, state, trigger, created_at)
+    VALUES ('{id}', '{id}', '{id}', 'QUEUED', 'UPLOAD', {now})
+    """,
+)
+_FILL_JOB = """
+INSERT INTO document_processing_jobs (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint,
+    attempts, max_attempts, created_at, started_at, heartbeat_at, completed_at, locked_by, lease_id, error_log,
+    updated_at)
+VALUES ('{job}', '{id}', '{id}', '{id}', 'a', '{status}', 0, '{{}}', '{{}}', 0, 1, {now}, {held}, {held}, {ended},
+    {worker}, {lease}, '[]', {now})
+"""
+
+
+def _fill(connection: sa.Connection) -> None:
+    """An org, its document and its run; a job in each state that a row may be in, of stages that never collide."""
+    one, present = new_id().hex, "CURRENT_TIMESTAMP"
+    for statement in _FILL:
+        connection.exec_driver_sql(statement.format(id=one, hash=one * 2, now=present))
+    for status in ("PROCESSING", "COMPLETED", "COMPLETED", "FAILED", "CANCELLED"):
+        is_held = status == "PROCESSING"
+        values = {
+            "held": present if is_held else "NULL",
+            "ended": "NULL" if is_held else present,
+            "worker": "'a'" if is_held else "NULL",
+            "lease": f"'{one}'" if is_held else "NULL",
+        }
+        job = _FILL_JOB.format(job=new_id().hex, id=one, status=status, now=present, **values)
+        connection.exec_driver_sql(job)
+    waiting = {"held": "NULL", "ended": "NULL", "worker": "NULL", "lease": "NULL"}
+    job = _FILL_JOB.format(job=new_id().hex, id=one, status="PENDING", now=present, **waiting)
+    connection.exec_driver_sql(job.replace("'a', 'PENDING'", "'b', 'PENDING'"))
+
+
+def _rows(connection: sa.Connection) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in connection.exec_driver_sql("SELECT * FROM document_processing_jobs ORDER BY id")]
 
 
 def test_there_is_one_head() -> None:

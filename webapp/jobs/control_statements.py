@@ -3,9 +3,10 @@
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, case, func, select, type_coerce
+from sqlalchemy import Connection, Table, case, func, select, text, type_coerce, union_all
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.sql.expression import Subquery
 
 from webapp.clock import after, now
 from webapp.db import UtcDateTime
@@ -43,20 +44,28 @@ def read(connection: Connection) -> dict[str, StageControl]:
 
 def counts(connection: Connection, org_id: UUID | None) -> dict[str, StageCounts]:
     """How the stages stand, of one org or of all; jobs that are done are not looked at."""
-    is_due = (_jobs.c.status == JobStatus.PENDING) & (_jobs.c.available_at <= now())
-    is_later = (_jobs.c.status == JobStatus.PENDING) & (_jobs.c.available_at.is_(None) | (_jobs.c.available_at > now()))
+    job = _waiting_failed_or_at_work(org_id).c
+    is_due = (job.status == JobStatus.PENDING) & (job.available_at <= now())
+    is_later = (job.status == JobStatus.PENDING) & (job.available_at.is_(None) | (job.available_at > now()))
     counted = select(
-        _jobs.c.stage,
+        job.stage,
         _number(is_due),
         _number(is_later),
-        _number(_jobs.c.status == JobStatus.PROCESSING),
-        _number(_jobs.c.status == JobStatus.FAILED),
-        type_coerce(func.min(case((is_due, _jobs.c.available_at))), UtcDateTime).label("since"),
+        _number(job.status == JobStatus.PROCESSING),
+        _number(job.status == JobStatus.FAILED),
+        type_coerce(func.min(case((is_due, job.available_at))), UtcDateTime).label("since"),
         type_coerce(now(), UtcDateTime).label("present"),
-    ).where(_jobs.c.status.in_([JobStatus.PENDING, JobStatus.PROCESSING, JobStatus.FAILED]))
+    )
+    return {row[0]: _counts(row) for row in connection.execute(counted.group_by(job.stage))}
+
+
+def _waiting_failed_or_at_work(org_id: UUID | None) -> Subquery:
+    """Those at rest and those at work stand in indexes of their own."""
+    some = select(_jobs.c.stage, _jobs.c.status, _jobs.c.available_at)
     if org_id is not None:
-        counted = counted.where(_jobs.c.org_id == org_id)
-    return {row[0]: _counts(row) for row in connection.execute(counted.group_by(_jobs.c.stage))}
+        some = some.where(_jobs.c.org_id == org_id)
+    at_rest = some.where(text(model.AT_REST), text("status IN ('PENDING', 'FAILED')"))
+    return union_all(at_rest, some.where(text(model.LEASED))).subquery()
 
 
 def begun_runs(connection: Connection, stage: str | None) -> list[UUID]:
