@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 COMMIT = b"COMMIT\x00"
+# The end of what a client sends before it waits for the answer.
+_SYNC = b"S\x00\x00\x00\x04"
 _CHUNK = 1 << 16
 
 
@@ -34,6 +36,7 @@ class Wire:
         self._links: set[_Link] = set()
         self.is_down = False
         self.faults: list[Fault] = []
+        self.round_trips = 0
         self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
         self._thread.start()
         self._server = self._call(asyncio.start_server(self._accept, "127.0.0.1", 0))
@@ -134,6 +137,7 @@ class _Link:
     async def _up(self) -> None:
         with contextlib.suppress(OSError):
             while data := await self._client[0].read(_CHUNK):
+                self._wire.round_trips += data.count(_SYNC) + data.startswith(b"Q")
                 if self._is_to_be_lost(data):
                     return
                 if not self.is_frozen:

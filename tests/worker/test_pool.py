@@ -3,6 +3,8 @@
 import os
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from uuid import UUID
 
@@ -18,6 +20,8 @@ from tests.documents.rows import new_document
 from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, raising, wait_for
 from webapp.clock import monotonic, now
 from webapp.db import db, transaction
+from webapp.jobs.connections import Connections
+from webapp.jobs.hot import Hot
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.states import JobStatus
 from webapp.pipeline.steps import StageContext
@@ -113,9 +117,22 @@ def test_a_sleeper_whose_line_was_cut_goes_on_by_the_poll_and_listens_again(
     assert bench.broken == []
 
 
+def before_each_use(monkeypatch: pytest.MonkeyPatch, call: Callable[[], None]) -> None:
+    """Call this before each use of a connection of the queue's own, of which SQLAlchemy knows nothing."""
+    lend = Connections.lend
+
+    def lend_after(connections: Connections) -> AbstractContextManager[Hot]:
+        call()
+        return lend(connections)
+
+    monkeypatch.setattr(Connections, "lend", lend_after)
+
+
 @pytest.mark.slow
-def test_an_idle_pool_asks_once_a_poll_however_many_threads_it_has(bench: Bench) -> None:
-    """One transaction, in which one statement looks for work."""
+def test_an_idle_pool_asks_once_a_poll_however_many_threads_it_has(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One statement on a connection of the queue's own looks for work."""
     begun: list[float] = []
     poll_seconds = 0.2
 
@@ -126,6 +143,7 @@ def test_an_idle_pool_asks_once_a_poll_however_many_threads_it_has(bench: Bench)
     pool = bench.pool(finish, threads=6)
     _asleep(pool)
     bench.listen(db.engine, "begin", note)
+    before_each_use(monkeypatch, note)
     wait_for(lambda: len(begun) >= 6)
     # Whoever looks is followed by none of the other five; on a busy machine it comes later, never sooner.
     assert begun[5] - begun[0] >= poll_seconds * 5 * 0.9
@@ -149,7 +167,7 @@ def test_threads_let_pages_answer_first(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_errors_of_the_database_end_no_thread(bench: Bench) -> None:
+def test_errors_of_the_database_end_no_thread(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     failures = iter([True] * 3)
 
     def lose_connection(*arguments: object) -> None:
@@ -158,8 +176,10 @@ def test_errors_of_the_database_end_no_thread(bench: Bench) -> None:
 
     bench.new_run()
     bench.listen(Engine, "begin", lose_connection)
+    before_each_use(monkeypatch, lose_connection)
     bench.pool(finish, threads=1)
     wait_for(lambda: _all_done(bench, 1))
+    assert not next(failures, False)
     assert bench.broken == []
 
 

@@ -11,7 +11,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Exists, Select, and_, exists, insert, or_, select, tuple_, type_coerce, update
+from sqlalchemy import (
+    ColumnElement,
+    Exists,
+    Select,
+    TextClause,
+    and_,
+    exists,
+    insert,
+    or_,
+    select,
+    text,
+    type_coerce,
+    update,
+)
 from sqlalchemy.orm import aliased
 
 from webapp.clock import after, new_id, now
@@ -24,6 +37,11 @@ from webapp.documents.states import DocumentStatus, EventKind, FailureType, RunS
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 _ERROR_CHARACTERS_MAX = 2000
 _ADD = insert(ProcessingRun.__table__)  # type: ignore[arg-type] # a table, as its mapper does not know
+# Whether another run stands before the one that is being updated: it runs, or has waited longer. For both databases.
+AHEAD = """EXISTS (
+    SELECT 1 FROM processing_runs other WHERE other.document_id = processing_runs.document_id
+    AND (other.state = 'RUNNING' OR other.state = 'QUEUED'
+        AND (other.created_at, other.id) < (processing_runs.created_at, processing_runs.id)))"""
 # Work that follows a run is done long before so many more have ended.
 _FOLLOWED_RUNS_MAX = 10
 
@@ -77,7 +95,9 @@ def create_first(org_id: UUID, document_id: UUID) -> NewRun:
 def start(run_id: UUID) -> bool:
     """QUEUED to RUNNING, if none of its document is running and none has waited longer."""
     run = _lock_with_document(run_id)
-    if run is None or not _move(run_id, RunState.QUEUED, ~_ahead(), state=RunState.RUNNING, started_at=now()):
+    if run is None or not _move(
+        run_id, RunState.QUEUED, text(f"NOT {AHEAD}"), state=RunState.RUNNING, started_at=now()
+    ):
         return False
     events.record(run.org_id, run.document_id, run_id, EventKind.RUN_STARTED)
     return True
@@ -235,15 +255,7 @@ def _newest_first(runs: Select[UUID]) -> Select[UUID]:
     return runs.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc())
 
 
-def _ahead() -> Exists:
-    """Whether another run stands before the one that is being updated: it runs, or has waited longer."""
-    other = aliased(ProcessingRun)
-    older = tuple_(other.created_at, other.id) < tuple_(ProcessingRun.created_at, ProcessingRun.id)
-    stands_before = or_(other.state == RunState.RUNNING, and_(other.state == RunState.QUEUED, older))
-    return exists().where(other.document_id == ProcessingRun.document_id, stands_before)
-
-
-def _move(run_id: UUID, old: RunState, /, *conditions: ColumnElement[bool], **values: object) -> bool:
+def _move(run_id: UUID, old: RunState, /, *conditions: TextClause, **values: object) -> bool:
     """The one UPDATE of a transition."""
     change = update(ProcessingRun).where(ProcessingRun.id == run_id, ProcessingRun.state == old, *conditions)
     changed = change.values(**values).returning(ProcessingRun.id).execution_options(synchronize_session=False)

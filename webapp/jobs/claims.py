@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from webapp.jobs import postgresql
 from webapp.jobs.connections import hot
 from webapp.jobs.hot import Hot, Taken, Wanted
-from webapp.jobs.queue import Lease
 
 # Others hold what they are about to take for less than a millisecond.
 _TRIES = 3
@@ -19,13 +18,13 @@ class Claims:
         self._limits = stage_limits
         self._are_controlled = bool(stage_limits)
 
-    def claim(self, wanted: Wanted) -> list[Lease]:
+    def claim(self, wanted: Wanted) -> Taken:
         """The jobs that could be had."""
         for _ in range(_TRIES):
             taken = self._try(wanted)
             if taken.leases or not taken.is_contended:
-                return taken.leases
-        return []
+                return taken
+        return _nothing()
 
     def _try(self, wanted: Wanted) -> Taken:
         with hot() as here:

@@ -1,12 +1,13 @@
 """What the hot statements of both databases share: what a claim wants, and how much of each stage it may take."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from webapp.jobs.along import Along
 from webapp.jobs.controls import EVERY_STAGE, StageControl, with_defaults
 from webapp.jobs.queue import Lease
 from webapp.jobs.turns import Standing
@@ -41,6 +42,7 @@ class Wanted:
     limit: int
     lane: Lane
     turns: Standing
+    along: Along[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Taken:
     """Somebody paused, limited or slowed a stage: the claim has to be made with its rooms."""
     is_contended: bool
     """There are due jobs, but others have just locked them."""
+    along: Sequence[tuple[Any, ...]] = ()
+    """What was found along with each of them."""
 
 
 def as_json(value: Mapping[str, Any]) -> str:

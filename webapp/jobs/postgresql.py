@@ -6,12 +6,14 @@ lines that were served least go first, and locks the jobs it takes from their be
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
 from psycopg import Cursor
 
+from webapp.jobs.along import Along
 from webapp.jobs.hot import Hot, Taken, Wanted, as_json, controls_of, rooms_under
 from webapp.jobs.model import DUE, LEASED
 from webapp.jobs.prepared import Prepared
@@ -47,7 +49,7 @@ SELECT job.stage, job.priority, job.org_id, job.available_at, job.id FROM {_JOBS
 WHERE {DUE} AND {{after}} ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id LIMIT 1
 """
 _IS_CLOSED = "room.number <= 0 OR (line.stage = ANY(%(lane)s::text[])) <> %(is_inside)s"
-CLAIM = f"""
+_TAKE = f"""
 WITH RECURSIVE
 control AS MATERIALIZED (SELECT NOT %(guarded)s AND {_ARE_CONTROLLED} AS is_unknown),
 room AS MATERIALIZED (SELECT * FROM unnest(%(stages)s::text[], %(rooms)s::int[]) AS room (stage, number)),
@@ -105,8 +107,11 @@ taken AS (
     RETURNING chosen.place, job.id, job.lease_id, job.org_id, job.document_id, job.run_id, job.stage,
         job.payload, job.checkpoint, job.attempts, job.max_attempts, job.priority
 )
-SELECT is_unknown, (SELECT count(*) FROM head), taken.* FROM control LEFT JOIN taken ON true
 """
+_TAKEN = "SELECT is_unknown, (SELECT count(*) FROM head), {0}.* FROM control LEFT JOIN {0} ON true"
+CLAIM = f"{_TAKE} {_TAKEN.format('taken')}"
+# Behind what a row says of the claim stand the columns of a lease, and behind those what was found along with it.
+_LEASE, _ALONG = slice(3, 14), slice(14, None)
 
 _CONTROLS = """
 SELECT stage, paused, job_limit, extract(epoch FROM statement_timestamp() - slowed_until)::float8 FROM stage_controls
@@ -175,13 +180,20 @@ _ENQUEUES = {
 
 def claim(cursor: Cursor[Any], wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
-    cursor.execute(CLAIM, claim_values(wanted, rooms))
+    cursor.execute(claim_along(wanted.along) if wanted.along else CLAIM, claim_values(wanted, rooms))
     rows = cursor.fetchall()
     is_controlled, heads = rows[0][:2]
     if rows[0][3] is None:
         return Taken([], is_controlled=is_controlled, is_contended=heads > 0)
     rows.sort(key=_place)
-    return Taken([Lease(*row[3:]) for row in rows], is_controlled=False, is_contended=False)
+    leases, found = [Lease(*row[_LEASE]) for row in rows], [row[_ALONG] for row in rows]
+    return Taken(leases, is_controlled=False, is_contended=False, along=found)
+
+
+@cache
+def claim_along(along: Along[Any]) -> str:
+    """CLAIM, and what else it does."""
+    return f"{_TAKE}, {along.postgresql} {_TAKEN.format('along')}"
 
 
 def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, Any]:
@@ -198,6 +210,7 @@ def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, A
         "limit": wanted.limit,
         "worker": wanted.worker,
         "lease": wanted.lease_id,
+        **(wanted.along.values(wanted.limit) if wanted.along else {}),
     }
 
 

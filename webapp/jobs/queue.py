@@ -8,13 +8,16 @@ enqueued or completed together with the rows it is about.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from webapp.clock import new_id
+from webapp.jobs.along import Along
 from webapp.jobs.controls import StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
 from webapp.pruning import Pruned
+
+Found = TypeVar("Found")
 
 
 class LeaseLost(Exception):
@@ -125,6 +128,20 @@ class JobQueue(Protocol):
 
         An org's own jobs come in the order in which they became due. `busy` says how many of this worker's seats
         each org has; stages may be chosen. A large claim may bring fewer than there are, but not none.
+        """
+
+    def claim_along(
+        self,
+        along: Along[Found],
+        worker: str,
+        limit: int = 1,
+        *,
+        busy: Mapping[UUID, int] | None = None,
+        without: Collection[str] = (),
+    ) -> list[tuple[Lease, Found]]:
+        """Claim, and in the same stroke do what is said of others' rows: both, or neither where that raises.
+
+        Not inside of another transaction, which could not go on then.
         """
 
     def heartbeat(self, leases: Sequence[Lease]) -> set[UUID]:

@@ -18,11 +18,12 @@ from sqlalchemy.sql.expression import Executable
 from webapp.clock import new_id
 from webapp.db import Scope, reading, transaction
 from webapp.jobs import control_statements, error_log, retention, statements
+from webapp.jobs.along import Along
 from webapp.jobs.bell import ring
 from webapp.jobs.claims import Claims
 from webapp.jobs.connections import hot
 from webapp.jobs.controls import StageControl, StageCounts, with_defaults
-from webapp.jobs.hot import Lane, Wanted
+from webapp.jobs.hot import Lane, Taken, Wanted
 from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.states import JobStatus
@@ -70,12 +71,20 @@ class SqlJobQueue:
         only: Collection[str] | None = None,
         without: Collection[str] = (),
     ) -> list[Lease]:
-        if limit < 1:
-            return []
         lane = Lane(list(without), is_inside=False) if only is None else Lane(list(only), is_inside=True)
-        leases = self._claims.claim(Wanted(worker, new_id(), limit, lane, self._turns.standing(busy)))
-        self._turns.note(lease.org_id for lease in leases)
-        return leases
+        return self._claim(worker, limit, busy, lane).leases if limit > 0 else []
+
+    def claim_along(
+        self,
+        along: Along[Found],
+        worker: str,
+        limit: int = 1,
+        *,
+        busy: Mapping[UUID, int] | None = None,
+        without: Collection[str] = (),
+    ) -> list[tuple[Lease, Found]]:
+        taken = self._claim(worker, limit, busy, Lane(list(without), is_inside=False), along)
+        return list(zip(taken.leases, map(along.read, taken.along), strict=True))
 
     def heartbeat(self, leases: Sequence[Lease]) -> set[UUID]:
         if not leases:
@@ -231,6 +240,13 @@ class SqlJobQueue:
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
         return retention.DONE.prune_page(older_than_seconds, after, limit)
+
+    def _claim(
+        self, worker: str, limit: int, busy: Mapping[UUID, int] | None, lane: Lane, along: Along[Any] | None = None
+    ) -> Taken:
+        taken = self._claims.claim(Wanted(worker, new_id(), limit, lane, self._turns.standing(busy), along))
+        self._turns.note(lease.org_id for lease in taken.leases)
+        return taken
 
     def _change(self, statement: Executable, lease: Lease, **values: Any) -> None:
         with _scoped(transaction) as (connection, _):

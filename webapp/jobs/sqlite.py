@@ -95,7 +95,9 @@ def claim(cursor: Cursor, wanted: Wanted, rooms: Mapping[str, int] | None) -> Ta
     lease = wanted.lease_id
     rows = cursor.execute(TAKE, (wanted.worker, lease.hex, json.dumps([place.job_id for place in chosen]))).fetchall()
     leases = {row[0]: _lease(lease, row) for row in rows}
-    return Taken([leases[place.job_id] for place in chosen], is_controlled=False, is_contended=False)
+    taken = [leases[place.job_id] for place in chosen]
+    along = wanted.along.sqlite(cursor, [lease.run_id for lease in taken]) if wanted.along else ()
+    return Taken(taken, is_controlled=False, is_contended=False, along=along)
 
 
 def rooms(cursor: Cursor, limits: Mapping[str, int]) -> dict[str, int] | None:

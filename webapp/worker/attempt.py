@@ -10,12 +10,11 @@ from uuid import UUID
 
 from webapp.clock import monotonic
 from webapp.database_errors import DATABASE_ERRORS, trouble_of
-from webapp.db import transaction
-from webapp.documents import runs
+from webapp.documents.starts import AtWork
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle, stage_pause
+from webapp.pipeline import claiming, lifecycle, stage_pause
 from webapp.pipeline.lifecycle import EndCode
 from webapp.pipeline.prices import Prices
 from webapp.pipeline.services import Services
@@ -78,15 +77,10 @@ class Attempts:
 
     def claim(self, worker: str, limit: int = 1, busy: Mapping[UUID, int] | None = None) -> list[Claimed]:
         """Take due jobs and start their runs, in one transaction: a job in hand has a run at work."""
-        queue = self.services.queue
-        with transaction(everywhere=True):
-            leases = queue.claim(worker, limit, busy=busy, without=self.light)
-            started = [lease for lease in leases if lifecycle.start_run(queue, lease)]
-            claimed = [self._claimed(lease) for lease in started]
-        for lease in leases:
-            if lease not in started:
-                _note(lease, Outcome.HELD)
-        return claimed
+        in_hand = claiming.claim(self.services.queue, worker, limit, busy=busy, without=self.light)
+        for lease in in_hand.refused:
+            _note(lease, Outcome.HELD)
+        return [self._claimed(lease, at_work) for lease, at_work in in_hand.started]
 
     def claim_light(self, worker: str, limit: int) -> list[Lease]:
         """Take due jobs of light stages."""
@@ -110,12 +104,10 @@ class Attempts:
         outcome = Outcome.COMPLETED if error is None else self._settle(context, error)
         return _note(claimed.lease, outcome, error, _step(context))
 
-    def _claimed(self, lease: Lease) -> Claimed:
+    def _claimed(self, lease: Lease, run: AtWork) -> Claimed:
         policy = self.policy
-        is_longer = runs.is_of_recording(lease.run_id)
-        window = policy.recording_window_seconds if is_longer else policy.run_window_seconds
-        left = window - runs.seconds_running(lease.run_id)
-        return Claimed(lease, monotonic() + left)
+        window = policy.recording_window_seconds if run.is_recording else policy.run_window_seconds
+        return Claimed(lease, monotonic() + window - run.seconds_running)
 
     def _context(self, claimed: Claimed, stopping: Stopping) -> StageContext:
         settings = self.services.settings
