@@ -4,7 +4,6 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -58,8 +57,8 @@ class Watcher:
     def is_looking(self) -> bool:
         return self.liveness._thread.is_alive() and not self.liveness._is_pooled
 
-    def has_seen(self, other: "Watcher") -> bool:
-        return other.registration.id in {worker_id for worker_id, _ in self.liveness._seen}
+    def has_looked(self) -> bool:
+        return self.liveness._strangers is not None
 
     def die(self) -> None:
         """Its session ends as by kill -9, and nobody signs off."""
@@ -78,9 +77,8 @@ def start(bench: Bench) -> Iterator[Start]:
         started.append(watcher)
         watcher.liveness.start()
         assert watcher.liveness.wait_until_sure(PATIENCE_SECONDS)
-        for earlier in started[:-1]:
-            if earlier.is_looking:
-                wait_for(partial(earlier.has_seen, watcher))
+        if watcher.is_looking:
+            wait_for(watcher.has_looked)
         return watcher
 
     yield start
@@ -123,6 +121,34 @@ def test_a_dead_workers_jobs_are_back_and_count_an_attempt(bench: Bench, start: 
 
 def _wait_closed(watcher: Watcher) -> None:
     wait_for(lambda: (row := watcher.row()) is not None and row.ended_at is not None)
+
+
+@pytest.mark.slow
+def test_who_dies_before_anybody_looked_again_is_missed_as_soon(
+    bench: Bench, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(liveness_module, "STRANGER_SECONDS", 1000.0)
+    alive = start()
+    lock, dying = SessionLock(db.engine), Watcher(bench)
+    dying.registration.vouch(lock.acquire())
+    _holds(bench, dying)
+    lock.let_go()
+    assert alive.freed.acquire(timeout=PATIENCE_SECONDS)
+
+
+@pytest.mark.slow
+def test_who_was_dead_at_the_first_look_gets_more_time(
+    bench: Bench, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be about to come back, as all do after a restart of the server."""
+    monkeypatch.setattr(liveness_module, "STRANGER_SECONDS", 1000.0)
+    lock, away = SessionLock(db.engine), Watcher(bench)
+    away.registration.vouch(lock.acquire())
+    _holds(bench, away)
+    lock.let_go()
+    start()
+    _let_them_look(bench, start)
+    assert bench.queue.counts()[JobStatus.PROCESSING] == 1
 
 
 @pytest.mark.slow

@@ -101,8 +101,8 @@ class Bell:
                 self._hang_up()
         self._is_asleep = False
 
-    def wait(self, seconds: float) -> None:
-        """Sleep until somebody rings, at most so long."""
+    def wait(self, seconds: float) -> bool:
+        """Sleep until somebody rings, at most so long; whether somebody did."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         if self._line is not None:
@@ -113,6 +113,7 @@ class Bell:
                 os.read(self._woken, _READ_BYTES)
         if heard - {self._woken}:
             self._pick_up()
+        return bool(heard)
 
     def close(self) -> None:
         """No more."""

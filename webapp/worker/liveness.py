@@ -3,6 +3,9 @@
 A worker whose lock is free is dead, or cut off from the database: its jobs go back to the line. A frozen
 one keeps its session and its lock; it loses its jobs by the rule of heartbeats, as does everyone behind
 a pooler that shares sessions out.
+
+Who looks at the others sees in the same statement whether any job is due, and says so: thus an idle process
+asks the database one thing a poll, and not two.
 """
 
 import logging
@@ -23,13 +26,12 @@ from webapp.worker.threads import AppContext, Guarded
 
 _log = logging.getLogger(__name__)
 
-# Who was killed is missed within a look and a confirmation. While nobody else has a job, that can wait a little.
-LOOK_SECONDS = 0.4
-IDLE_LOOK_SECONDS = 1.0
+# Who was killed is missed within a look and a confirmation; that is as often as the poll, unless that is slow.
+LOOK_SECONDS = 1.0
 # One session can be lost by its own misfortune: its worker then has another a moment later.
 CONFIRM_SECONDS = 0.25
-# A restart of the server ends all sessions at once, and all who live come back. A lock that was never seen
-# held since our own session began may be one of those, so its owner gets more time.
+# A restart of the server ends all sessions at once, and all who live come back. A lock that was free when our own
+# session began may be one of those, so its owner gets more time. Later ones were held while our session lived.
 STRANGER_SECONDS = 5.0
 LEFTOVERS_SECONDS = 10.0
 _LONGEST_END_SECONDS = 5.0
@@ -47,23 +49,25 @@ class Liveness:
         on_freed: Callable[[], None],
         on_lost: Callable[[], None],
         on_broken: Callable[[str], None],
-        on_sure: Callable[[], None] = lambda: None,
+        poll_seconds: float = LOOK_SECONDS,
+        on_work: Callable[[], None] = lambda: None,
     ) -> None:
         self._registration = registration
         self._queue = queue
         self._app_context = app_context
         self._on_freed = on_freed
         self._on_lost = on_lost
-        self._on_sure = on_sure
+        self._on_work = on_work
+        self._look_seconds = min(LOOK_SECONDS, poll_seconds)
         self._ending = threading.Event()
         self._is_sure = threading.Event()
-        self._seen: set[tuple[UUID, int]] = set()
+        self._strangers: frozenset[tuple[UUID, int]] | None = None
         self._suspects: dict[tuple[UUID, int], float] = {}
         self._leftovers_at = monotonic() + LEFTOVERS_SECONDS
         with app_context():
             self._lock = SessionLock(db.engine)
         self._has_lock = self._is_pooled = self._was_lost = False
-        self._pause_seconds = LOOK_SECONDS
+        self._looked_at: float | None = None
         self._thread = Guarded("liveness", self._watch, on_broken)
 
     def start(self) -> None:
@@ -86,6 +90,12 @@ class Liveness:
         """Whether that came true within so long."""
         return self._is_sure.wait(seconds)
 
+    @property
+    def looks_for_work(self) -> bool:
+        """Whether somebody has just looked whether anything is due, and will again: then nobody else needs to."""
+        looked_at = self._looked_at
+        return looked_at is not None and monotonic() - looked_at < 2 * self._look_seconds
+
     def _watch(self) -> None:
         backoff = Backoff()
         while not self._ending.is_set():
@@ -100,7 +110,13 @@ class Liveness:
                     backoff.pause(self._ending)
             else:
                 backoff.reset()
-                self._lock.wait(CONFIRM_SECONDS if self._suspects else self._pause_seconds)
+                self._lock.wait(self._pause())
+
+    def _pause(self) -> float:
+        if self._has_lock and self._strangers is None:
+            # Who is free at the first look counts as a stranger, so it comes at once.
+            return 0.0
+        return CONFIRM_SECONDS if self._suspects else self._look_seconds
 
     def _turn(self) -> None:
         if self._is_pooled:
@@ -115,7 +131,9 @@ class Liveness:
             self._was_lost = True
             self._register()
             return
-        self._pause_seconds = LOOK_SECONDS if look.are_others_busy else IDLE_LOOK_SECONDS
+        self._looked_at = monotonic()
+        if look.is_due:
+            self._on_work()
         for worker_id, lock_key in self._confirmed(look):
             self._bury(worker_id, lock_key)
         self._sweep_leftovers()
@@ -124,9 +142,10 @@ class Liveness:
         lock_key = self._lock.acquire()
         self._registration.vouch(lock_key)
         self._has_lock, self._is_pooled = lock_key is not None, lock_key is None
-        self._seen, self._suspects = set(), {}
+        self._strangers, self._suspects = None, {}
         self._is_sure.set()
-        self._on_sure()
+        # Until now the pool was not allowed to look.
+        self._on_work()
         if self._is_pooled:
             _log.warning(
                 "a pooler shares out the database's sessions: locks say nothing about who lives, so that a dead"
@@ -143,18 +162,18 @@ class Liveness:
         if not self._is_pooled:
             self._is_sure.clear()
             self._was_lost = True
-        self._has_lock = False
+        self._has_lock, self._looked_at = False, None
         self._lock.let_go()
 
     def _confirmed(self, look: Look) -> list[tuple[UUID, int]]:
         """Those whose lock has been free for long enough."""
         present = monotonic()
-        self._seen |= look.held
+        strangers = self._strangers = look.free if self._strangers is None else self._strangers
         self._suspects = {suspect: self._suspects.get(suspect, present) for suspect in look.free}
         return [
             suspect
             for suspect, since in self._suspects.items()
-            if present - since >= (CONFIRM_SECONDS if suspect in self._seen else STRANGER_SECONDS)
+            if present - since >= (STRANGER_SECONDS if suspect in strangers else CONFIRM_SECONDS)
         ]
 
     def _bury(self, worker_id: UUID, lock_key: int) -> None:

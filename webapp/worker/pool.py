@@ -53,12 +53,15 @@ class Pool:
         app_context: AppContext,
         size: PoolSize,
         on_broken: Callable[[str], None],
+        *,
         may_work: Callable[[], bool] = lambda: True,
+        is_looked_for: Callable[[], bool] = lambda: False,
     ) -> None:
         settings = attempts.services.settings
         self._worker = worker
         self._attempts = attempts
         self._may_work = may_work
+        self._is_looked_for = is_looked_for
         self._on_broken = on_broken
         self._overruns = Overruns()
         self._app_context = app_context
@@ -217,13 +220,17 @@ class Pool:
         return len(claims)
 
     def _sleep(self) -> None:
-        """Until somebody rings, or a poll later. Who falls asleep looks once more before."""
+        """Until somebody rings, or a poll later. Who falls asleep looks once more before.
+
+        Where others look what is due, they ring, too.
+        """
         with self._app_context():
             if not self._bell.is_asleep():
                 self._bell.fall_asleep()
                 if self._bell.is_asleep():
                     return
-            self._bell.wait(self._poll_seconds)
+            while not self._bell.wait(self._poll_seconds) and self._is_looked_for():
+                pass
 
     def _take_seat(self, claimed: Claimed) -> Seat:
         seat = self._heartbeat.hold(claimed.lease)

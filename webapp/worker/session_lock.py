@@ -19,9 +19,13 @@ from weakref import finalize
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
 from webapp.database_errors import DATABASE_ERRORS
+from webapp.jobs.due import IS_DUE
+from webapp.jobs.postgresql import PLANNER
 
 # A connection that was cut without a word is given up by both sides after about ten seconds.
 _TIMEOUTS = "-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=10000"
+# Whether anything is due is read from the index of due jobs, whatever the statistics say of them.
+_PLANNER = " ".join(f"-c {name}={value}" for name, value in PLANNER.items())
 _CONNECT = {
     "connect_timeout": 5,
     "keepalives_idle": 4,
@@ -29,7 +33,7 @@ _CONNECT = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
     "application_name": "docmill liveness",
-    "options": f"{_TIMEOUTS} -c statement_timeout=10s -c app.scope=system",
+    "options": f"{_TIMEOUTS} -c statement_timeout=10s -c app.scope=system {_PLANNER}",
 }
 _PROBES = 8
 
@@ -40,12 +44,10 @@ class Look:
 
     is_known: bool
     """Whether our own row is there and the lock it names is ours."""
-    held: frozenset[tuple[UUID, int]]
-    """The other workers whose lock is held, and which lock that is."""
     free: frozenset[tuple[UUID, int]]
-    """Those whose lock nobody holds."""
-    are_others_busy: bool
-    """Whether any of the others has a job in its hands: only then does a death cost anybody anything."""
+    """The other workers whose lock nobody holds, and which lock that is."""
+    is_due: bool
+    """Whether there is a job to claim."""
 
 
 class SessionLock:
@@ -83,12 +85,10 @@ class SessionLock:
         if self._connection is None:
             raise LookupError("there is no session to look with")
         rows = self._connection.execute(_LOOK).all()
-        others = [row for row in rows if row.id != own]
         return Look(
             is_known=any(row.holder == row.me for row in rows if row.id == own),
-            held=frozenset((row.id, row.lock_key) for row in others if row.holder is not None),
-            free=frozenset((row.id, row.lock_key) for row in others if row.holder is None),
-            are_others_busy=any(row.is_busy for row in others),
+            free=frozenset((row.id, row.lock_key) for row in rows if row.id != own and row.holder is None),
+            is_due=any(row.is_due for row in rows),
         )
 
     def wait(self, seconds: float) -> None:
@@ -142,13 +142,13 @@ def _close(*ends: socket.socket) -> None:
 
 _WHO = text("SELECT pg_backend_pid()")
 # pg_locks keeps a key of 64 bits in two halves.
-_LOOK = text("""
+_LOOK = text(f"""
+    WITH line AS MATERIALIZED (SELECT ({IS_DUE}) AS is_due)
     SELECT w.id, w.lock_key, l.pid AS holder, pg_backend_pid() AS me,
-        EXISTS (SELECT FROM document_processing_jobs j
-                WHERE j.status = 'PROCESSING' AND j.locked_by = w.name) AS is_busy
+        (SELECT line.is_due FROM line)
     FROM workers w
     LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
         AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
         AND l.classid = (w.lock_key >> 32)::oid AND l.objid = (w.lock_key & 4294967295)::oid
     WHERE w.lock_key IS NOT NULL AND w.ended_at IS NULL
-""")
+""")  # noqa: S608 - of our own constants

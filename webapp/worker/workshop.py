@@ -63,6 +63,7 @@ class Workshop:
             PoolSize(self._settings.worker_threads, self._settings.poll_seconds),
             on_broken,
             may_work=self._is_believed,
+            is_looked_for=self._is_looked_for,
         )
         self._watchdog = Watchdog(self._app_context, self._timers())
         # Where only one process works there is nobody to notice its death but the next start.
@@ -118,6 +119,9 @@ class Workshop:
         """Whether others would leave a job in our hands."""
         return self._liveness is None or self._liveness.is_sure
 
+    def _is_looked_for(self) -> bool:
+        return self._liveness is not None and self._liveness.looks_for_work
+
     def _make_liveness(self, on_broken: Callable[[str], None]) -> Liveness:
         return Liveness(
             self._registration,
@@ -126,8 +130,8 @@ class Workshop:
             on_freed=self._pool.wake,
             on_lost=self._pool.doubt,
             on_broken=on_broken,
-            # Until then the pool was not allowed to look.
-            on_sure=self._pool.wake,
+            poll_seconds=self._settings.poll_seconds,
+            on_work=self._pool.wake,
         )
 
     def _timers(self) -> list[Timer]:
