@@ -93,6 +93,8 @@ class Bench:
         for pool in self.pools:
             if not pool._draining.is_set():
                 pool.drain(PATIENCE_SECONDS)
+        # Whoever was left behind in a drain would go on in the next test's database.
+        wait_for(lambda: not any(thread.name.startswith("claimer-") for thread in threading.enumerate()), "for threads")
         for target, name, listener in self._listening:
             event.remove(target, name, listener)
 
