@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,36 @@ def test_an_error_in_progress_kills_the_child(sandbox: Sandbox) -> None:
 
     with pytest.raises(RuntimeError, match="lease"):
         sandbox.run(f"{JOBS}:hold", {}, timeout_seconds=60, progress=lost)
+
+
+def test_a_silent_child_is_asked_about_and_ends_when_nobody_wants_it_any_more() -> None:
+    heard: list[float] = []
+
+    def lost_later(fraction: float) -> None:
+        heard.append(fraction)
+        if len(heard) == 4:
+            raise RuntimeError("the lease is lost")
+
+    sandbox = Sandbox((JOBS,), replace(LIMITS, pulse_seconds=0.05))
+    try:
+        with pytest.raises(RuntimeError, match="lease"):
+            sandbox.run(f"{JOBS}:hold", {}, timeout_seconds=20, progress=lost_later)
+    finally:
+        sandbox.close()
+    assert heard == sorted(heard)
+    assert heard[-1] == heard[-2]
+
+
+def test_a_nursery_that_does_not_answer_is_replaced() -> None:
+    sandbox = Sandbox((JOBS,), replace(LIMITS, grace_seconds=0.1))
+    nursery = _nursery_of(sandbox)
+    try:
+        with pytest.raises(TimedOut):
+            sandbox.run(f"{JOBS}:hold", {}, timeout_seconds=1, progress=lambda _: os.kill(nursery, signal.SIGSTOP))
+        assert _nursery_of(sandbox) != nursery
+        wait_until_gone(nursery)
+    finally:
+        sandbox.close()
 
 
 def test_eight_threads_call_at_once_and_get_their_own_answers(run: Run) -> None:

@@ -149,9 +149,8 @@ class _Rising:
         self._highest = 0.0
 
     def __call__(self, fraction: float) -> None:
-        if fraction > self._highest:
-            self._highest = fraction
-            self._progress(fraction)
+        self._highest = max(fraction, self._highest)
+        self._progress(self._highest)
 
 
 @contextmanager

@@ -81,21 +81,33 @@ class Sandbox:
             "cpu_seconds": _cpu_seconds(timeout_seconds, self._limits.threads),
         }
         with Call(self._limits, progress) as call:
-            self._hand_over(call)
+            nursery = self._hand_over(call)
             ending = call.follow(request, deadline)
+            if call.is_unheard:
+                self._give_up(nursery)
         return call.outcome(ending, timeout_seconds)
 
-    def _hand_over(self, call: Call) -> None:
+    def _hand_over(self, call: Call) -> "_Nursery":
         with self._lock:
             try:
-                self._living_nursery().adopt(call)
+                nursery = self._living_nursery()
+                nursery.adopt(call)
             except OSError:
                 # It died since the last job. A second death in a row is for the caller to hear.
                 try:
-                    self._living_nursery(anew=True).adopt(call)
+                    nursery = self._living_nursery(anew=True)
+                    nursery.adopt(call)
                 except OSError as error:
                     raise ProviderUnavailable("the parser process does not start") from error
         call.let_go()
+        return nursery
+
+    def _give_up(self, nursery: "_Nursery") -> None:
+        """It lives and does not answer: the next call gets another."""
+        with self._lock:
+            if self._nursery is nursery:
+                nursery.end()
+                self._nursery = None
 
     def _living_nursery(self, *, anew: bool = False) -> "_Nursery":
         if self._nursery is not None and (anew or not self._nursery.is_alive()):

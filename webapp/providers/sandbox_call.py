@@ -18,7 +18,6 @@ from webapp.providers.errors import (
     TimedOut,
 )
 
-GRACE_SECONDS = 5.0
 CHUNK_BYTES = 1 << 18
 REQUEST_BYTES_MAX = 1 << 16
 # A library that gets no memory aborts, often while it doubles something; a bad pointer is a SIGSEGV.
@@ -38,6 +37,10 @@ class Limits:
     file_bytes: int = 1 << 24
     answer_bytes: int = 1 << 28
     threads: int = 1
+    # Whoever hears of progress may want to end the work by then, and a parser that hangs has nothing to say.
+    pulse_seconds: float = 5.0
+    # A nursery kills in no time, or is itself beyond help.
+    grace_seconds: float = 5.0
 
 
 class Call:
@@ -54,6 +57,9 @@ class Call:
         self._report = bytearray()
         self._total_bytes = 0
         self._fraction = 0.0
+        self._told_at = time.monotonic()
+        self.is_unheard = False
+        """Whether the nursery was told to kill the child, and did not say that it has."""
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +91,8 @@ class Call:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 return self._kill("timeout")
-            for key, _ in ears.select(remaining):
+            self._pulse()
+            for key, _ in ears.select(min(remaining, self._limits.pulse_seconds)):
                 end = key.fileobj
                 if end is self._leash:
                     if self._hear_leash():
@@ -96,6 +103,15 @@ class Call:
                     ears.unregister(self._line)
                 if self._total_bytes > self._limits.answer_bytes:
                     return self._kill("too much")
+
+    def _pulse(self) -> None:
+        """Give the caller the chance to end this, however silent the child is."""
+        if self._progress is not None and time.monotonic() - self._told_at >= self._limits.pulse_seconds:
+            self._tell(self._progress)
+
+    def _tell(self, progress: Progress) -> None:
+        progress(self._fraction)
+        self._told_at = time.monotonic()
 
     def _hear_leash(self) -> bool:
         data = self._leash.recv(CHUNK_BYTES)
@@ -122,10 +138,15 @@ class Call:
     def _kill(self, reason: str) -> str:
         """Have the nursery kill the child, and wait for its word that it is dead."""
         self._leash.shutdown(socket.SHUT_WR)
-        self._leash.settimeout(GRACE_SECONDS)
-        with suppress(OSError):
+        self._leash.settimeout(self._limits.grace_seconds)
+        try:
             while self._hear_leash():
                 pass
+        except TimeoutError:
+            self.is_unheard = True
+        except OSError:
+            # It is gone, and its children with it.
+            pass
         return reason
 
     def _read_messages(self) -> None:
@@ -144,7 +165,7 @@ class Call:
         elif isinstance(fraction, int | float) and self._fraction < fraction <= 1:
             self._fraction = float(fraction)
             if self._progress is not None:
-                self._progress(self._fraction)
+                self._tell(self._progress)
 
     def outcome(self, ending: str, timeout_seconds: float) -> object:
         """Turn what happened into the answer or one of the errors."""
