@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import OperationalError
 
 from tests.pipeline.workplace import Workplace, unavailable
 from webapp.clock import monotonic
@@ -200,6 +202,32 @@ def test_progress_of_a_lost_job_ends_the_work(
 
     with pytest.raises(LeaseLost):
         do(context, lambda: context.progress(0.5))
+
+
+def test_progress_that_cannot_be_said_ends_no_work(
+    workplace: Workplace, context: StageContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "PROGRESS_EVERY_SECONDS", 0)
+    is_away = False
+
+    def lose_connection(*arguments: object) -> None:
+        if is_away:
+            raise OperationalError("BEGIN", {}, Exception("the database is away"))
+
+    def work() -> int:
+        nonlocal is_away
+        is_away = True
+        context.progress(0.5)
+        is_away = False
+        return 1
+
+    event.listen(Engine, "begin", lose_connection)
+    try:
+        do(context, work)
+    finally:
+        event.remove(Engine, "begin", lose_connection)
+
+    assert workplace.checkpoint(context.lease)["progress"] == EXTRACT.share
 
 
 def test_every_write_is_fenced(workplace: Workplace, context: StageContext) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from webapp import db
 from webapp.clock import monotonic, utc_now
+from webapp.database_errors import DATABASE_ERRORS, trouble_of
 from webapp.documents import events
 from webapp.documents.states import EventKind
 from webapp.jobs.queue import JobQueue, Lease
@@ -133,13 +134,20 @@ class StageContext:
             yield session
 
     def progress(self, fraction: float) -> None:
-        """Say how much of the current step is done (0 to 1); written about once a second at most."""
+        """Say how much of the current step is done (0 to 1); written about once a second at most.
+
+        A database that is away ends no work by it: it may be back before there is something to store.
+        """
         step = self.current
         if step is None or monotonic() - self._progress_at < PROGRESS_EVERY_SECONDS:
             return
         self._progress_at = monotonic()
-        with self.transaction():
-            self._save(self._bar(step, fraction))
+        try:
+            with self.transaction():
+                self._save(self._bar(step, fraction))
+        except DATABASE_ERRORS as error:
+            if trouble_of(error) is None:
+                raise
 
     def remember(self, name: str, value: Any, fraction: float | None = None) -> None:
         """Keep something of a step's own in the checkpoint, as part of the caller's `transaction()`."""
