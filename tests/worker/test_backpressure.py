@@ -17,6 +17,7 @@ from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.model import StageControl
+from webapp.pipeline import lifecycle
 from webapp.pipeline.ingest import ingest, receive
 from webapp.pipeline.stage_pause import resume_stage
 from webapp.pipeline.stages import PROCESS_DOCUMENT
@@ -231,6 +232,37 @@ def test_time_stands_still_for_runs_in_a_paused_stage(bench: Bench) -> None:
     assert chores.end_overdue(bench.services, 7200) == 0
     with transaction(everywhere=True) as session:
         assert session.get_one(StageControl, PROCESS_DOCUMENT).paused is False
+
+
+def test_time_stands_still_before_a_paused_stage_too(bench: Bench) -> None:
+    """The job waits for its first worker, but its run is at work since the stage before."""
+    run_id = bench.new_run()
+    lifecycle.hand_on(bench.queue, bench.claim().lease, "transcribe_start", max_attempts=2, checkpoint={})
+    bench.queue.pause("transcribe_start")
+    bench.grow_old(run_id, 10_000)
+    assert chores.end_overdue(bench.services, 7200) == 0
+    resume_stage(bench.queue, "transcribe_start")
+    assert chores.end_overdue(bench.services, 7200) == 0
+    bench.grow_old(run_id, 10_000)
+    assert chores.end_overdue(bench.services, 7200) == 1
+
+
+def test_however_many_wait_in_a_paused_stage_the_others_windows_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chores, "_BATCH", 2)
+    waiting = [bench.new_run(max_attempts=5) for _ in range(5)]
+    for claimed in bench.attempts(finish).claim("worker", 5):
+        lifecycle.release_job(bench.queue, claimed.lease)
+    with transaction(bench.org_id) as session:
+        session.execute(update(JobRow).values(available_at=after(3600)))
+    gone = bench.new_run()
+    bench.claim()
+    bench.queue.pause(PROCESS_DOCUMENT)
+    for run_id in (*waiting, gone):
+        bench.grow_old(run_id, 7300)
+    assert chores.end_overdue(bench.services, 7200) == 1
+    assert bench.run(gone).state == "TIMED_OUT"
 
 
 def test_whoever_lost_its_job_still_says_what_the_provider_said(bench: Bench) -> None:

@@ -6,7 +6,7 @@ transition is one UPDATE that names the state it leaves: when it hits no row, so
 quicker, and nothing else is done.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -147,16 +147,16 @@ def overdue(
     recording_window_seconds: float | None = None,
     limit: int = 100,
     *,
-    passing: Collection[UUID] = (),
+    beyond: UUID | None = None,
 ) -> list[LiveRun]:
-    """RUNNING runs that have exceeded their window, but for those whose time stands still.
+    """A page of the RUNNING runs that have exceeded their window, by id, from beyond the last of the page before.
 
     Those of recordings may have a window of their own.
     """
     longer = recording_window_seconds or window_seconds
     too_old = and_(ProcessingRun.started_at < after(-window_seconds), ~_is_of_recording())
     late = or_(too_old, and_(ProcessingRun.started_at < after(-longer), _is_of_recording()))
-    return _running(and_(late, ProcessingRun.id.not_in(passing)) if passing else late, limit)
+    return _running(late if beyond is None else and_(late, ProcessingRun.id > beyond), limit)
 
 
 def begin_window_again(run_ids: Sequence[UUID]) -> None:
@@ -317,5 +317,5 @@ def _change_document(document_id: UUID, **values: object) -> None:
 def _running(condition: ColumnElement[bool], limit: int) -> list[LiveRun]:
     rows = select(ProcessingRun.id, ProcessingRun.org_id, ProcessingRun.document_id)
     rows = rows.where(ProcessingRun.state == RunState.RUNNING, condition)
-    found = session().execute(rows.order_by(ProcessingRun.started_at, ProcessingRun.id).limit(limit))
+    found = session().execute(rows.order_by(ProcessingRun.id).limit(limit))
     return [LiveRun(*row) for row in found]

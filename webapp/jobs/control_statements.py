@@ -3,7 +3,7 @@
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Connection, Table, case, func, select, text, type_coerce, union_all
+from sqlalchemy import Connection, Table, case, exists, func, select, text, type_coerce, union_all
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.expression import Subquery
@@ -69,8 +69,10 @@ def _waiting_failed_or_at_work(org_id: UUID | None) -> Subquery:
 
 
 def begun_runs(connection: Connection, stage: str | None) -> list[UUID]:
-    """The runs whose job waits after it was at work before."""
-    begun = select(_jobs.c.run_id).where(_jobs.c.status == JobStatus.PENDING, _jobs.c.started_at.is_not(None))
+    """The runs whose job waits after it, or one before it, was at work."""
+    one = _jobs.alias("one")
+    was_at_work = exists().where(one.c.run_id == _jobs.c.run_id, one.c.started_at.is_not(None))
+    begun = select(_jobs.c.run_id).where(_jobs.c.status == JobStatus.PENDING, was_at_work)
     if stage is not None:
         begun = begun.where(_jobs.c.stage == stage)
     return list(connection.execute(begun).scalars())

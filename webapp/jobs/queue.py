@@ -240,7 +240,7 @@ class JobQueue(Protocol):
         """How the stages stand, of one org or of all."""
 
     def begun_runs(self, stage: str | None) -> list[UUID]:
-        """The runs whose job of this stage (None: of any) waits after it was at work before."""
+        """The runs whose job of this stage (None: of any) waits after it, or one before it, was at work."""
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
         """Forget COMPLETED jobs that ended so long ago, looking at so many rows; `after` goes on with a pass."""

@@ -206,7 +206,10 @@ _job_columns = (
 )
 GET = select(*_job_columns).where(jobs.c.id == _job, _in_scope)
 OF_RUNS = (
-    select(*_job_columns).where(jobs.c.run_id.in_(bindparam("runs", expanding=True)), _in_scope).order_by(jobs.c.id)
+    select(*_job_columns)
+    .where(jobs.c.run_id.in_(bindparam("runs", expanding=True)), _in_scope)
+    # By the database's clock: ids are made by processes whose clocks may differ.
+    .order_by(jobs.c.created_at, jobs.c.id)
 )
 
 

@@ -1,6 +1,6 @@
 """Pausing a stage, and what it means for the runs in it: their time does not run while nobody may work on them."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import islice
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from webapp.documents import events, runs
 from webapp.documents.states import EventKind
 from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.queue import JobError, JobQueue, Lease, LeaseLost
+from webapp.jobs.states import JobStatus
 from webapp.providers.errors import FailureCode, ProviderError
 
 # Nothing is wrong with the document, and each one that is tried would fail the same way until
@@ -43,12 +44,10 @@ def resume_stage(queue: JobQueue, stage: str, by: str | None = None) -> None:
             runs.begin_window_again(part)
 
 
-def runs_in_pause(queue: JobQueue) -> set[UUID]:
-    """The runs that were begun and now wait in a paused stage."""
-    return {run_id for stage in _paused(queue) for run_id in queue.begun_runs(stage)}
-
-
-def _paused(queue: JobQueue) -> Iterator[str | None]:
-    for control in queue.controls().values():
-        if control.is_paused:
-            yield None if control.stage == EVERY_STAGE else control.stage
+def in_pause(queue: JobQueue, run_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these runs whose job waits in a paused stage."""
+    paused = {stage for stage, control in queue.controls().items() if control.is_paused}
+    if not paused:
+        return set()
+    waiting = [job for job in queue.live_of_runs(run_ids).values() if job.status is JobStatus.PENDING]
+    return {job.run_id for job in waiting if paused & {job.stage, EVERY_STAGE}}

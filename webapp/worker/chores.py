@@ -10,6 +10,7 @@ from webapp.accounts import orgs
 from webapp.clock import utc_now
 from webapp.db import reading, transaction
 from webapp.documents import library, runs
+from webapp.documents.runs import LiveRun
 from webapp.documents.states import DocumentStatus
 from webapp.pipeline import lifecycle, reprocess, stage_pause
 from webapp.pipeline.missing import find_missing
@@ -36,13 +37,27 @@ def reset_silent(services: Services) -> int:
 
 def end_overdue(services: Services, window_seconds: float) -> int:
     """End the runs whose window is over; for those in a paused stage it stands still."""
-    with reading(everywhere=True):
-        in_pause = stage_pause.runs_in_pause(services.queue)
-        overdue = runs.overdue(window_seconds, services.settings.audio_run_timeout_seconds, passing=in_pause)
-    ended = [run for run in overdue if lifecycle.time_out_run(services.queue, run)]
-    for run in ended:
-        _log.warning("run %s of document %s exceeded its window", run.id, run.document_id)
-    return len(ended)
+    ended = 0
+    for page in _overdue(services, window_seconds):
+        with reading(everywhere=True):
+            passing = stage_pause.in_pause(services.queue, [run.id for run in page])
+        for run in page:
+            if run.id not in passing and lifecycle.time_out_run(services.queue, run):
+                _log.warning("run %s of document %s exceeded its window", run.id, run.document_id)
+                ended += 1
+    return ended
+
+
+def _overdue(services: Services, window_seconds: float) -> Iterator[list[LiveRun]]:
+    page: list[LiveRun] = []
+    while True:
+        beyond = page[-1].id if page else None
+        with reading(everywhere=True):
+            page = runs.overdue(window_seconds, services.settings.audio_run_timeout_seconds, _BATCH, beyond=beyond)
+        if page:
+            yield page
+        if len(page) < _BATCH:
+            return
 
 
 def end_orphans(services: Services) -> int:
