@@ -1,5 +1,7 @@
 """Statements that go past the driver's cursor: what goes wrong there has its right name, too."""
 
+from uuid import UUID
+
 import psycopg
 import pytest
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
@@ -83,3 +85,14 @@ def test_one_statement_serves_many_connections_and_transactions(letterbox: SqlLe
         with transaction(everywhere=True), hot() as joined:
             assert statement.rows(joined, ["a", "b"]) == 1
             assert statement.rows(joined, ["b", "a"]) == 0
+
+
+def test_rows_come_as_a_cursor_would_bring_them(letterbox: SqlLetterbox) -> None:
+    statement = Prepared("SELECT %(n)s::int + 1, %(id)s::uuid, %(n)s::jsonb, NULL WHERE %(is_on)s")
+    values = {"n": "2", "id": "0" * 31 + "7", "is_on": "True"}
+    for _ in range(2):
+        with hot() as own:
+            assert statement.fetch(own, values) == [(3, UUID(int=7), 2, None)]
+            assert statement.fetch(own, {**values, "is_on": "False"}) == []
+        with transaction(everywhere=True), hot() as joined:
+            assert statement.fetch(joined, values) == [(3, UUID(int=7), 2, None)]

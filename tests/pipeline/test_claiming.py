@@ -96,7 +96,8 @@ def test_runs_of_every_kind_come_in_one_claim(office: Office) -> None:
     assert set(at_work) == {tried, done, heard, *new}
     assert {run_id for run_id in at_work if at_work[run_id].is_recording} == {heard}
     assert 100 <= at_work[tried].seconds_running < 150
-    assert {at_work[run_id].seconds_running for run_id in (done, heard, *new)} == {0}
+    assert at_work[done].seconds_running == 0
+    assert all(0 <= at_work[run_id].seconds_running < 10 for run_id in (heard, *new))
     for run_id in (heard, *new):
         assert office.states(run_id) == ("RUNNING", "PROCESSING")
         assert events_of(office.org_id, run_id) == ["RUN_QUEUED", "RUN_STARTED"]

@@ -78,7 +78,7 @@ WHERE run.id = ? AND run.state IN ('RUNNING', 'SUCCEEDED')
 """
 
 
-def values(number: int) -> Mapping[str, Any]:
+def values(number: int) -> Mapping[str, str]:
     """The parameters of ON_POSTGRESQL, for so many runs at most."""
     return {"event_ids": "{" + ",".join(new_id().hex for _ in range(number)) + "}"}
 

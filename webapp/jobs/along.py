@@ -18,12 +18,12 @@ class Along(Generic[Found]):
     """Written for both databases, in their drivers' own words. Whatever it raises undoes the claim.
 
     On PostgreSQL: common table expressions that may read `taken` (a row for each job that is being claimed), the last
-    of them being `along`: the same rows, with more columns behind. `values` are its parameters, for so many jobs at
-    most. On SQLite: a call that is given the runs of the jobs, and answers with these columns for each. `read` makes
-    of them what is handed out with the job.
+    of them being `along`: the same rows, with more columns behind. `values` are its parameters as texts, for so many
+    jobs at most. On SQLite: a call that is given the runs of the jobs, and answers with these columns for each. `read`
+    makes of them what is handed out with the job.
     """
 
     postgresql: str
-    values: Callable[[int], Mapping[str, Any]]
+    values: Callable[[int], Mapping[str, str]]
     sqlite: Callable[[Cursor, Sequence[UUID]], list[tuple[Any, ...]]]
     read: Callable[[tuple[Any, ...]], Found]

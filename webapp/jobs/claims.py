@@ -41,7 +41,7 @@ class Claims:
 def _taken(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     if not here.is_own and here.statements is postgresql:
         here.cursor.execute(postgresql.PLAN_FOR_THIS_TRANSACTION)
-    taken: Taken = here.statements.claim(here.cursor, wanted, rooms)
+    taken: Taken = here.statements.claim(here, wanted, rooms)
     return taken
 
 

@@ -178,10 +178,9 @@ _ENQUEUES = {
 }
 
 
-def claim(cursor: Cursor[Any], wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
+def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
-    cursor.execute(claim_along(wanted.along) if wanted.along else CLAIM, claim_values(wanted, rooms))
-    rows = cursor.fetchall()
+    rows = _claim(wanted.along).fetch(here, claim_values(wanted, rooms))
     is_controlled, heads = rows[0][:2]
     if rows[0][3] is None:
         return Taken([], is_controlled=is_controlled, is_contended=heads > 0)
@@ -190,26 +189,30 @@ def claim(cursor: Cursor[Any], wanted: Wanted, rooms: Mapping[str, int] | None) 
     return Taken(leases, is_controlled=False, is_contended=False, along=found)
 
 
-@cache
 def claim_along(along: Along[Any]) -> str:
     """CLAIM, and what else it does."""
     return f"{_TAKE}, {along.postgresql} {_TAKEN.format('along')}"
 
 
-def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, Any]:
+@cache
+def _claim(along: Along[Any] | None) -> Prepared:
+    return Prepared(claim_along(along) if along else CLAIM)
+
+
+def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, str]:
     """The parameters of CLAIM."""
     return {
-        "guarded": rooms is not None,
+        "guarded": str(rooms is not None),
         "stages": _array(_quoted(list(rooms or ()))),
         "rooms": _array(map(str, (rooms or {}).values())),
         "orgs": _array([org.hex for org in wanted.turns.orgs]),
         "busy": _array(map(str, wanted.turns.busy)),
         "served": _array(map(str, wanted.turns.served)),
         "lane": _array(_quoted(wanted.lane.stages)),
-        "is_inside": wanted.lane.is_inside,
-        "limit": wanted.limit,
+        "is_inside": str(wanted.lane.is_inside),
+        "limit": str(wanted.limit),
         "worker": wanted.worker,
-        "lease": wanted.lease_id,
+        "lease": wanted.lease_id.hex,
         **(wanted.along.values(wanted.limit) if wanted.along else {}),
     }
 

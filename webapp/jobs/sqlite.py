@@ -76,8 +76,9 @@ class _Place(NamedTuple):
     stage: str
 
 
-def claim(cursor: Cursor, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
+def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
+    cursor = here.cursor
     if rooms is None and cursor.execute(_ARE_CONTROLLED).fetchone()[0]:
         return Taken([], is_controlled=True, is_contended=False)
     rooms = rooms or {}
