@@ -88,11 +88,11 @@ def test_one_statement_serves_many_connections_and_transactions(letterbox: SqlLe
 
 
 def test_rows_come_as_a_cursor_would_bring_them(letterbox: SqlLetterbox) -> None:
-    statement = Prepared("SELECT %(n)s::int + 1, %(id)s::uuid, %(n)s::jsonb, NULL WHERE %(is_on)s")
-    values = {"n": "2", "id": "0" * 31 + "7", "is_on": "True"}
+    statement = Prepared("SELECT %(n)s::int + %(n)s::int, %(id)s::uuid, %(json)s::jsonb, NULL WHERE %(is_on)s::bool")
+    values = {"n": "2", "json": '{"a": 1}', "id": "0" * 31 + "7", "is_on": "True"}
     for _ in range(2):
         with hot() as own:
-            assert statement.fetch(own, values) == [(3, UUID(int=7), 2, None)]
+            assert statement.fetch(own, values) == [(4, UUID(int=7), {"a": 1}, None)]
             assert statement.fetch(own, {**values, "is_on": "False"}) == []
         with transaction(everywhere=True), hot() as joined:
-            assert statement.fetch(joined, values) == [(3, UUID(int=7), 2, None)]
+            assert statement.fetch(joined, values) == [(4, UUID(int=7), {"a": 1}, None)]
