@@ -2,16 +2,17 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import insert, update
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tests.jobs.letterbox import SqlLetterbox, claim_one, enqueue, ids, new_run
-from webapp.clock import now
-from webapp.db import NoTransaction, reading, transaction
+from webapp.clock import monotonic, now
+from webapp.db import NoTransaction, db, reading, transaction
+from webapp.jobs import postgresql
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import JobError, LeaseLost, NewJob
 from webapp.jobs.states import JobStatus
@@ -151,6 +152,34 @@ def test_opposite_orders_end_in_no_deadlock(letterbox: SqlLetterbox) -> None:
 
     rounds = letterbox.together(lambda: work(backwards=False), lambda: work(backwards=True), watch)
     assert all(rounds)
+
+
+@only_postgresql
+@pytest.mark.parametrize("limit", [1, 4])
+def test_jobs_in_the_hands_of_a_frozen_claim_keep_nobody_from_the_others(letterbox: SqlLetterbox, limit: int) -> None:
+    """It has locked the heads of as many lines as there are jobs wanted, and does not commit."""
+    jobs = [run.job() for _ in range(2 * limit) for run in letterbox.new_runs(1, letterbox.new_org())]
+    letterbox.queue.enqueue(jobs)
+    first = [job.id for job in jobs[:limit]]
+    with db.engine.connect() as frozen:
+        frozen.execute(text("SELECT set_config('app.scope', 'system', true)"))
+        frozen.execute(select(JobRow.id).where(JobRow.id.in_(first)).with_for_update())
+        assert set(ids(letterbox.queue.claim("other", limit))) == {job.id for job in jobs[limit:]}
+        frozen.rollback()
+
+
+@only_postgresql
+@pytest.mark.slow
+def test_a_claim_that_froze_while_it_counted_keeps_the_others_for_seconds(letterbox: SqlLetterbox) -> None:
+    job = enqueue(letterbox)
+    letterbox.queue.limit(job.stage, 1)
+    with db.engine.connect() as frozen:
+        frozen.begin()
+        postgresql.rooms(cast("Any", frozen.connection.driver_connection).cursor(), {})
+        began_at = monotonic()
+        assert ids(letterbox.queue.claim("other")) == [job.id]
+        assert monotonic() - began_at < 9
+        frozen.invalidate()
 
 
 # Impossible rows.

@@ -43,6 +43,8 @@ class Wanted:
     lane: Lane
     turns: Standing
     along: Along[Any] | None = None
+    more_lines: int = 0
+    """How many lines are looked at beyond as many as there are jobs wanted."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ head AS MATERIALIZED (
         ON turn.org_id = line.org_id
     WHERE line.available_at <= statement_timestamp() AND ({_IS_CLOSED}) IS NOT TRUE
     ORDER BY line.priority, busy, served, line.available_at, line.id
-    LIMIT %(limit)s
+    LIMIT %(limit)s::bigint + %(more_lines)s::bigint
 ),
 candidate AS MATERIALIZED (
     SELECT job.id, job.available_at, head.stage, head.priority, head.org_id, head.busy, head.served, head.room
@@ -117,8 +117,12 @@ _CONTROLS = """
 SELECT stage, paused, job_limit, extract(epoch FROM statement_timestamp() - slowed_until)::float8 FROM stage_controls
 """
 _AT_WORK = f"SELECT stage, count(*) FROM {_JOBS} WHERE {LEASED} AND stage = ANY(%s) GROUP BY stage"
-# Whoever counts the jobs of a limited stage must be alone until its own claim is committed.
-_COUNT_ALONE = "SELECT pg_advisory_xact_lock(hashtext('docmill stage limits'))"
+# Whoever counts the jobs of a limited stage must be alone until its own claim is committed; one that is frozen in
+# the middle of it keeps the others for seconds, not for as long as a transaction may idle elsewhere.
+_COUNT_ALONE = """
+SELECT set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '10s', true),
+    pg_advisory_xact_lock(hashtext('docmill stage limits'))
+"""
 
 # A worker that sleeps holds all of these locks together with others; whoever brings work wants one of them alone,
 # until it is committed. It gets none where somebody sleeps, and nobody falls asleep without seeing that work.
@@ -211,6 +215,7 @@ def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, s
         "lane": _array(_quoted(wanted.lane.stages)),
         "is_inside": str(wanted.lane.is_inside),
         "limit": str(wanted.limit),
+        "more_lines": str(wanted.more_lines),
         "worker": wanted.worker,
         "lease": wanted.lease_id.hex,
         **(wanted.along.values(wanted.limit) if wanted.along else {}),
