@@ -14,6 +14,7 @@ from uuid import UUID
 from psycopg import Cursor
 
 from webapp.jobs.along import Along
+from webapp.jobs.due import lines
 from webapp.jobs.hot import Hot, Taken, Wanted, as_json, controls_of, rooms_under
 from webapp.jobs.model import DUE, LEASED
 from webapp.jobs.prepared import Prepared
@@ -44,28 +45,18 @@ _ARE_CONTROLLED = """
 EXISTS (SELECT FROM stage_controls
         WHERE paused OR job_limit IS NOT NULL OR slowed_until > statement_timestamp() - interval '2 minutes')
 """
-_NEXT_LINE = f"""
-SELECT job.stage, job.priority, job.org_id, job.available_at, job.id FROM {_JOBS} job
-WHERE {DUE} AND {{after}} ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id LIMIT 1
-"""
 _IS_CLOSED = "room.number <= 0 OR (line.stage = ANY(%(lane)s::text[])) <> %(is_inside)s"
 _TAKE = f"""
 WITH RECURSIVE
 control AS MATERIALIZED (SELECT NOT %(guarded)s AND {_ARE_CONTROLLED} AS is_unknown),
 room AS MATERIALIZED (SELECT * FROM unnest(%(stages)s::text[], %(rooms)s::int[]) AS room (stage, number)),
-line AS (
-    ({_NEXT_LINE.format(after="NOT (SELECT is_unknown FROM control)")})
-    UNION ALL
-    SELECT next.* FROM line LEFT JOIN room ON room.stage = line.stage CROSS JOIN LATERAL ({
-    _NEXT_LINE.format(
-        after=f'''(job.stage, job.priority, job.org_id) > (
-            line.stage,
-            CASE WHEN {_IS_CLOSED} THEN 2147483647 ELSE line.priority END,
-            CASE WHEN {_IS_CLOSED} THEN 'ffffffff-ffff-ffff-ffff-ffffffffffff' ELSE line.org_id END
-        )'''
+{
+    lines(
+        begins_if="NOT (SELECT is_unknown FROM control)",
+        is_closed=_IS_CLOSED,
+        joined="LEFT JOIN room ON room.stage = line.stage",
     )
-}) next
-),
+},
 head AS MATERIALIZED (
     SELECT line.*, coalesce(turn.busy, 0) AS busy, coalesce(turn.served, 0) AS served, room.number AS room
     FROM line
