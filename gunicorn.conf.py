@@ -10,6 +10,7 @@ from typing import Any
 
 from webapp.config import Settings, SettingsError
 from webapp.serving.listening import port_trouble
+from webapp.serving.memory import keep_what_is_loaded
 
 try:
     _settings = Settings.from_environment()
@@ -53,6 +54,7 @@ def post_worker_init(worker: Any) -> None:
     global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    keep_what_is_loaded()
     if _settings.is_embedded:
         _host = EmbeddedHost(worker.wsgi)
         _host.start()

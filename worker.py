@@ -6,6 +6,7 @@ import sys
 
 from webapp.app import create_app
 from webapp.config import Settings, SettingsError
+from webapp.serving.memory import keep_what_is_loaded
 from webapp.worker.departure import Departure
 from webapp.worker.workshop import Workshop
 
@@ -35,6 +36,7 @@ def _work(workshop: Workshop, departure: Departure, settings: Settings) -> int:
     while not workshop.is_database_ready():
         if departure.wait(settings.poll_seconds):
             return 0
+    keep_what_is_loaded()
     workshop.start()
     departure.on_hurry = workshop.hurry
     while not departure.wait(min(settings.heartbeat_seconds, CHECK_SECONDS)):

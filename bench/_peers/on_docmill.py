@@ -25,6 +25,7 @@ from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
 from webapp.pipeline import lifecycle
 from webapp.pipeline.steps import StageContext
+from webapp.serving.memory import keep_what_is_loaded
 from webapp.worker.workshop import Workshop
 
 UNFINISHED = "SELECT FROM document_processing_jobs WHERE status IN ('PENDING', 'PROCESSING') LIMIT 1"
@@ -146,6 +147,7 @@ def work(url: str) -> None:
         variables["EXECUTION"] = "embedded"
     Path(variables.get("DATA_DIR", "/tmp")).mkdir(exist_ok=True)  # noqa: S108 - nothing is written there
     workshop = workshop_on(create_app(settings(url, **variables)), is_light="BENCH_ORDINARY" not in os.environ)
+    keep_what_is_loaded()
     wait_for_go()
     workshop.start()
     signal.sigwait({signal.SIGTERM})
