@@ -4,12 +4,12 @@ from collections.abc import Callable
 from uuid import UUID
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 from sqlalchemy.exc import IntegrityError
 
 from tests.documents.rows import document, events_of, new_document, new_org, queue, run
 from webapp.clock import after, new_id
-from webapp.db import reading, transaction
+from webapp.db import db, reading, transaction
 from webapp.documents import runs
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.runs import DocumentMissing, Ended
@@ -204,3 +204,23 @@ def test_objects_that_a_caller_holds_stay_readable(org_id: UUID, document_id: UU
         runs.create(org_id, document_id, RunTrigger.REPROCESS)
     assert held.filename == "a.txt"
     assert held.updated_at is not None
+
+
+def test_an_end_asks_five_things(org_id: UUID, document_id: UUID) -> None:
+    """Lock, move, tell, look, change the document: an end is as long as its round trips."""
+    first, following = queue(org_id, document_id), queue(org_id, document_id)
+    _start(org_id, first)
+    seen: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *more: object) -> None:
+        seen.append(statement.split(maxsplit=1)[0])
+
+    event.listen(db.engine, "before_cursor_execute", note)
+    try:
+        ended = _end(org_id, first, RunState.SUCCEEDED)
+    finally:
+        event.remove(db.engine, "before_cursor_execute", note)
+    assert ended is not None
+    assert ended.next_run_id == following
+    statements = [word for word in seen if word not in {"BEGIN", "COMMIT"}]
+    assert statements == ["SELECT", "UPDATE", "INSERT", "SELECT", "UPDATE"]

@@ -12,11 +12,14 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Exists,
     Select,
     TextClause,
+    Uuid,
     and_,
+    bindparam,
     exists,
     insert,
     or_,
@@ -108,8 +111,7 @@ def succeed(run_id: UUID) -> Ended | None:
     run = _lock_with_document(run_id)
     if run is None or not _move(run_id, RunState.RUNNING, state=RunState.SUCCEEDED, finished_at=now()):
         return None
-    _change_document(run.document_id, published_run_id=run_id)
-    return _after_end(run, EventKind.RUN_SUCCEEDED)
+    return _after_end(run, EventKind.RUN_SUCCEEDED, published_run_id=run_id)
 
 
 def fail(run_id: UUID, failure_type: FailureType, code: str, message: str) -> Ended | None:
@@ -237,14 +239,9 @@ def _insert(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> UUID:
 
 def _lock_with_document(run_id: UUID) -> LiveRun | None:
     known = select(ProcessingRun.id, ProcessingRun.org_id, ProcessingRun.document_id)
-    row = session().execute(known.where(ProcessingRun.id == run_id)).one_or_none()
-    if row is None:
-        return None
-    try:
-        lock(row.document_id)
-    except DocumentMissing:
-        return None
-    return LiveRun(*row)
+    known = known.join(Document, Document.id == ProcessingRun.document_id).where(ProcessingRun.id == run_id)
+    row = session().execute(known.with_for_update(of=Document)).one_or_none()
+    return None if row is None else LiveRun(*row)
 
 
 def _runs_of(document_id: UUID) -> Select[UUID]:
@@ -262,31 +259,20 @@ def _move(run_id: UUID, old: RunState, /, *conditions: TextClause, **values: obj
     return session().execute(changed).first() is not None
 
 
-def _after_end(run: LiveRun, kind: EventKind, details: dict[str, str] | None = None) -> Ended:
+def _after_end(
+    run: LiveRun, kind: EventKind, details: dict[str, str] | None = None, *, published_run_id: UUID | None = None
+) -> Ended:
     events.record(run.org_id, run.document_id, run.id, kind, details=details)
-    _derive_status(run.document_id)
-    following = session().execute(_next_in_line(run.document_id)).first()
-    return Ended(following.id, following.created_at) if following else Ended(None, None)
+    return Ended(*_derive_status(run.document_id, published_run_id))
 
 
-def _next_in_line(document_id: UUID) -> Select[UUID, datetime]:
-    """The oldest queued run, unless one is running: a queued one can be cancelled meanwhile."""
-    other = aliased(ProcessingRun)
-    busy = exists().where(other.document_id == document_id, other.state == RunState.RUNNING)
-    queued = select(ProcessingRun.id, ProcessingRun.created_at).where(
-        ProcessingRun.document_id == document_id, ProcessingRun.state == RunState.QUEUED, ~busy
-    )
-    return queued.order_by(ProcessingRun.created_at, ProcessingRun.id).limit(1)
-
-
-def _derive_status(document_id: UUID) -> None:
-    """A document's status follows from its newest run, and from nothing else."""
-    newest = _newest_first(_runs_of(document_id)).limit(1).scalar_subquery()
-    found = select(ProcessingRun.state, Document.published_run_id).where(
-        ProcessingRun.id == newest, Document.id == ProcessingRun.document_id
-    )
-    state, published = session().execute(found).one()
-    _change_document(document_id, status=status_for(RunState(state), has_result=published is not None))
+def _derive_status(document_id: UUID, publishing: UUID | None = None) -> tuple[UUID | None, datetime | None]:
+    """A document's status follows from its newest run, and from nothing else; its next run in line, and since when."""
+    state, published, next_id, since = session().execute(_STANDING, {"document": document_id}).one()
+    result = {} if publishing is None else {"published_run_id": publishing}
+    status = status_for(RunState(state), has_result=bool(publishing or published))
+    _change_document(document_id, status=status, **result)
+    return next_id, since
 
 
 def status_for(state: RunState, *, has_result: bool) -> DocumentStatus:
@@ -319,3 +305,27 @@ def _running(condition: ColumnElement[bool], limit: int) -> list[LiveRun]:
     rows = rows.where(ProcessingRun.state == RunState.RUNNING, condition)
     found = session().execute(rows.order_by(ProcessingRun.id).limit(limit))
     return [LiveRun(*row) for row in found]
+
+
+def _standing() -> Select[str, UUID | None, UUID, datetime]:
+    """How the newest run of a document stands, what is published, and the oldest of the queued ones.
+
+    That one is next, unless a run is at work: a queued one can be cancelled meanwhile.
+    """
+    own, running, newest, following = (aliased(ProcessingRun) for _ in range(4))
+    document: BindParameter[UUID] = bindparam("document", type_=Uuid())
+    runs = select(own.id).where(own.document_id == document)
+    last = runs.order_by(own.created_at.desc(), own.id.desc()).limit(1)
+    busy = exists().where(running.document_id == document, running.state == RunState.RUNNING)
+    first = runs.where(own.state == RunState.QUEUED, ~busy).order_by(own.created_at, own.id).limit(1)
+    return (
+        select(newest.state, Document.published_run_id, following.id, following.created_at)
+        .select_from(Document)
+        .join(newest, newest.id == last.scalar_subquery())
+        .outerjoin(following, following.id == first.scalar_subquery())
+        .where(Document.id == document)
+    )
+
+
+# Made once: to make it takes longer than to ask it.
+_STANDING = _standing()
