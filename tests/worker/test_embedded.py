@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -14,7 +15,9 @@ from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.documents.rows import new_document
 from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, wait_for
 from webapp.app import create_app
+from webapp.jobs.queue import NewJob
 from webapp.jobs.states import JobStatus
+from webapp.pipeline import lifecycle
 from webapp.pipeline.stages import PROCESS_DOCUMENT
 from webapp.worker.attempt import Handler
 from webapp.worker.embedded import EmbeddedHost
@@ -88,6 +91,28 @@ def test_runs_that_lost_their_process_fail_at_the_next_start(bench: Bench, start
     wait_for(lambda: bench.states(following) == ("SUCCEEDED", "COMPLETED"))
     assert bench.states(orphan) == ("FAILED", "FAILED")
     assert bench.run(orphan).failure_type == "PROCESS_TERMINATED"
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_jobs_that_a_dying_process_still_holds_locked_at_the_start_are_found_later(
+    bench: Bench, start: Start, database: DatabaseUnderTest
+) -> None:
+    """Its session with the database may outlive it by a moment, and the recovery passes by what that holds."""
+    run_id = bench.new_run()
+    lifecycle.succeed_run(bench.queue, bench.claim().lease)
+    follow = NewJob(bench.org_id, bench.run(run_id).document_id, run_id, "detect_connections", 2)
+    bench.queue.enqueue([follow])
+    bench.claim()
+    with psycopg.connect(str(database.superuser_url)) as dying:
+        dying.execute("SELECT FROM document_processing_jobs WHERE id = %s FOR UPDATE", [follow.id])
+        assert start(finish).wait_until_at_work(PATIENCE_SECONDS)
+    wait_for(lambda: _attempts(bench, follow.id) > 0)
+
+
+def _attempts(bench: Bench, job_id: UUID) -> int:
+    job = bench.queue.get(job_id)
+    assert job is not None
+    return job.attempts
 
 
 def test_a_drain_lets_jobs_end(bench: Bench, start: Start) -> None:

@@ -16,6 +16,7 @@ from webapp.pipeline import lifecycle, reprocess, stage_pause
 from webapp.pipeline.missing import find_missing
 from webapp.pipeline.services import Services
 from webapp.providers.ports import BlobInfo
+from webapp.worker import register
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +73,16 @@ def end_orphans(services: Services) -> int:
     if total:
         _log.warning("%d runs had lost their process and have failed: PROCESS_TERMINATED", total)
     return total
+
+
+def reset_others(services: Services, own_name: str) -> int:
+    """In the only process that works: what another holds was left to it, by a claim or a lock that outlived it."""
+    with reading(everywhere=True):
+        names = register.others_with_jobs(own_name)
+    found = sum(len(lifecycle.reset_worker(services.queue, name)) for name in names)
+    if found:
+        _log.warning("%d jobs of processes that are gone are back in line", found)
+    return found
 
 
 def sweep_incoming(services: Services) -> int:

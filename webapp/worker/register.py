@@ -80,3 +80,9 @@ def dead_with_jobs() -> list[str]:
     """Workers that were found dead and got a job nevertheless: by a claim that was on its way when they died."""
     held = select(Job.id).where(Job.locked_by == Worker.name, text(LEASED)).exists()
     return list(session().scalars(select(Worker.name).where(Worker.ended_at.is_not(None), held)))
+
+
+def others_with_jobs(own_name: str) -> list[str]:
+    """Workers but for this one that have jobs in their hands."""
+    names = select(Job.locked_by).where(text(LEASED), Job.locked_by != own_name).distinct()
+    return [name for name in session().scalars(names) if name is not None]

@@ -25,6 +25,7 @@ _log = logging.getLogger(__name__)
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
 _SOON = 600.0
+_SHORTLY = 10.0
 _OVERDUE_PART = 1 / 24
 _OLD_TABLES = "the database's tables are not up to date; waiting for: flask --app wsgi db upgrade"
 
@@ -137,7 +138,11 @@ class Workshop:
     def _timers(self) -> list[Timer]:
         services, every = self._services, self._settings.watchdog_seconds
         window = self._policy.run_window_seconds
+        others = Timer(
+            "reset others", partial(chores.reset_others, services, self._registration.name), min(every, _SHORTLY)
+        )
         return [
+            *([others] if self._policy.ends_orphans_at_start else []),
             Timer("report", self._registration.report, self._settings.heartbeat_seconds),
             Timer("reset silent jobs", partial(chores.reset_silent, services), every),
             Timer(
