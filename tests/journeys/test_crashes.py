@@ -3,6 +3,7 @@
 import io
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -82,6 +83,16 @@ class Site:
         assert process.exitcode in {0, -signal.SIGKILL}
         return process.exitcode != 0
 
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """This process does what there is to do, and stops in any case: or it would do so for the next tests."""
+        workshop = Workshop(self.app, lambda why: None)
+        workshop.start()
+        try:
+            yield
+        finally:
+            workshop.drain()
+
     def silence(self, run_id: UUID) -> None:
         """As if two hours had passed since the last heartbeat."""
         with transaction(self.org_id) as session:
@@ -147,19 +158,17 @@ def _dies_embedded(site: Site, crash: Crash, whole: int) -> bool:
     document_id, run_id = site.upload()
     was_killed = site.live_and_die(crash, run_id)
     ended_before = site.one(ProcessingRun, run_id).state
-    restarted = Workshop(site.app, lambda why: None)
-    restarted.start()
-    wait_for(lambda: site.status(document_id) != "PROCESSING")
-    run = site.one(ProcessingRun, run_id)
-    if ended_before == "RUNNING":
-        assert (run.state, run.failure_type) == ("FAILED", "PROCESS_TERMINATED")
-        site.reprocess(document_id)
-        wait_for(lambda: site.status(document_id) == "READY")
-    else:
-        # Before its first commit the run was still in line, and after its last it had ended.
-        assert run.state == "SUCCEEDED"
-    wait_for(site.is_at_rest)
-    restarted.drain()
+    with site.at_work():
+        wait_for(lambda: site.status(document_id) != "PROCESSING")
+        run = site.one(ProcessingRun, run_id)
+        if ended_before == "RUNNING":
+            assert (run.state, run.failure_type) == ("FAILED", "PROCESS_TERMINATED")
+            site.reprocess(document_id)
+            wait_for(lambda: site.status(document_id) == "READY")
+        else:
+            # Before its first commit the run was still in line, and after its last it had ended.
+            assert run.state == "SUCCEEDED"
+        wait_for(site.is_at_rest)
     assert site.chunks(document_id) == whole
     assert broken(site.app) == {}
     return was_killed
@@ -178,11 +187,9 @@ def _dies_among_workers(site: Site, crash: Crash, whole: int) -> bool:
     document_id, run_id = site.upload()
     was_killed = site.live_and_die(crash, run_id)
     site.silence(run_id)
-    another = Workshop(site.app, lambda why: None)
-    another.start()
-    wait_for(lambda: site.status(document_id) == "READY")
-    wait_for(site.is_at_rest)
-    another.drain()
+    with site.at_work():
+        wait_for(lambda: site.status(document_id) == "READY")
+        wait_for(site.is_at_rest)
     assert site.one(ProcessingRun, run_id).state == "SUCCEEDED"
     assert site.chunks(document_id) == whole
     assert broken(site.app) == {}
