@@ -115,6 +115,18 @@ def test_an_unexpected_error_is_kept_without_its_secrets(bench: Bench) -> None:
         assert "hunter2" not in kept
 
 
+class _Speechless(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def test_an_error_that_has_no_words_is_kept_by_its_name(bench: Bench) -> None:
+    run_id = bench.new_run(max_attempts=1)
+    assert bench.attempt(raising(_Speechless())) is Outcome.FAILED
+    (entry,) = bench.job(run_id).error_log
+    assert (entry["exception"], entry["message"]) == ("_Speechless", "_Speechless")
+
+
 def test_a_stage_that_nobody_knows_is_an_error_like_any_other(bench: Bench) -> None:
     run_id = bench.new_run(max_attempts=1)
     attempts = bench.attempts({"another": finish})

@@ -130,7 +130,7 @@ class Attempts:
         try:
             self.handlers[context.lease.stage](context)
             return None
-        # The only broad one in the product: whatever goes wrong in a handler is the end of this
+        # The broadest in the product: whatever goes wrong in a handler is the end of this
         # attempt, stored with the job, and not the end of the thread that made it. As broad as
         # can be, since a panic inside an extension module is no Exception.
         except BaseException as error:  # noqa: BLE001
@@ -199,10 +199,18 @@ def _job_error(context: StageContext, error: ProviderError) -> JobError:
 def _words(error: BaseException) -> str:
     """What an unexpected error says; a database's own message may quote a row, which is people's text."""
     if not isinstance(error, DATABASE_ERRORS):
-        return scrubbed(str(error), _LOGGED_CHARACTERS_MAX)
+        return scrubbed(_said(error), _LOGGED_CHARACTERS_MAX)
     own = getattr(error, "orig", None) or error
     code = getattr(own, "sqlstate", None) or getattr(own, "sqlite_errorname", None)
     return f"the database refused a statement: {type(own).__name__} {code or ''}".rstrip()
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    # Of somebody else's making, and with mistakes of its own: it must not end the thread in place of the attempt.
+    except Exception:  # noqa: BLE001
+        return type(error).__name__
 
 
 def _step(context: StageContext) -> str | None:
