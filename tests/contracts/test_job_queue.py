@@ -3,6 +3,7 @@
 The suites of the queue speak of jobs, not of how they are kept.
 """
 
+from collections import Counter
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -144,6 +145,22 @@ def test_who_has_many_seats_waits_for_who_has_few(letterbox: Letterbox) -> None:
     letterbox.queue.enqueue([run.job() for org in (theirs, ours) for run in letterbox.new_runs(4, org)])
     taken = letterbox.queue.claim("a", 3, busy={theirs: 2})
     assert [lease.org_id for lease in taken] == [ours, ours, theirs]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [1, 3])
+def test_of_many_orgs_each_has_its_turn_however_much_the_others_bring(letterbox: Letterbox, limit: int) -> None:
+    """More of them than a claim looks at, and than are remembered; some have their work in other stages."""
+    runs = [letterbox.new_runs(1, letterbox.new_org())[0] for _ in range(300)]
+    stages = ["process_document", "transcribe"]
+    letterbox.queue.enqueue([run.job(stages[place % 2]) for place, run in enumerate(runs)])
+    letterbox.queue.enqueue([run.job(stages[1 - place % 2]) for place, run in enumerate(runs)])
+    served = Counter(lease.org_id for _ in range(300 // limit) for lease in letterbox.queue.claim("a", limit))
+    assert served.total() == 300
+    assert max(served.values()) <= 2
+    rest = Counter(lease.org_id for _ in range(300 // limit) for lease in letterbox.queue.claim("a", limit))
+    assert served + rest == Counter({run.org_id: 2 for run in runs})
+    assert letterbox.queue.claim("a", limit) == []
 
 
 def test_the_urgent_of_one_org_go_before_the_turn_of_another(letterbox: Letterbox) -> None:

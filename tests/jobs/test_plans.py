@@ -22,7 +22,7 @@ from webapp.jobs.hot import Lane, Wanted
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import JobError
 from webapp.jobs.states import JobStatus
-from webapp.jobs.turns import Standing
+from webapp.jobs.turns import LINES_MAX, NOBODY, Standing
 
 DONE, HELD, DELAYED = 20_000, 5_000, 50
 SILENT = JobError("worker_silent", "its worker fell silent")
@@ -194,9 +194,19 @@ FROM processing_runs WHERE org_id = %(org)s
 _CROWDS = {"done": [_DONE], "queued": [_DOCUMENTS, _RUNS, _QUEUED]}
 
 
-def _pages_read() -> int:
+@pytest.mark.slow
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("behind", ["nobody", "one in the middle"])
+def test_a_claim_reads_no_more_however_many_orgs_wait(letterbox: SqlLetterbox, behind: str) -> None:
+    """Some probes for each of the lines that it may look at, and not for each that there is."""
+    runs = [letterbox.new_runs(1, letterbox.new_org())[0] for _ in range(600)]
+    letterbox.queue.enqueue([run.job() for run in runs])
+    assert _pages_read(NOBODY if behind == "nobody" else runs[300].org_id) < LINES_MAX * 9
+
+
+def _pages_read(behind: UUID = NOBODY) -> int:
     """What a claim of two jobs reads, and changes; it is undone."""
-    wanted = Wanted("a", new_id(), 2, Lane([], is_inside=False), Standing([], [], []))
+    wanted = Wanted("a", new_id(), 2, Lane([], is_inside=False), Standing([], [], [], behind))
     with transaction(everywhere=True) as opened:
         tried = opened.begin_nested()
         cursor = cast("Any", opened.connection().connection.driver_connection).cursor()

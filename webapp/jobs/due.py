@@ -6,25 +6,47 @@ Whoever looks at something else anyway can see in passing whether there is work,
 from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.model import DUE
 
-_NEXT = f"""
-SELECT job.stage, job.priority, job.org_id, job.available_at, job.id FROM document_processing_jobs job
-WHERE {DUE} AND {{after}} ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id LIMIT 1
-"""
+FIRST_ORG = "00000000-0000-0000-0000-000000000000"
+_HEAD = "job.stage, job.priority, job.org_id, job.available_at, job.id"
 
 
-def lines(*, begins_if: str, is_closed: str, joined: str = "") -> str:
-    """A recursive table `line` of their heads; of a stage that is closed only the first, however long its lines are."""
-    beyond = f"""(job.stage, job.priority, job.org_id) > (
-        line.stage,
-        CASE WHEN {is_closed} THEN 2147483647 ELSE line.priority END,
-        CASE WHEN {is_closed} THEN 'ffffffff-ffff-ffff-ffff-ffffffffffff' ELSE line.org_id END
-    )"""
+def lines(*, begins_if: str, is_closed: str, behind: str, most: str, joined: str = "") -> str:
+    """A recursive table `line` of their heads, and of each its place.
+
+    Of a stage and a priority the orgs form a ring: it is walked from behind one of them, and no further than `most`
+    lines. Place 0 has a head that is only met on the way there. Of a stage that is closed there is but one line.
+    """
+    may_go_on = f"({is_closed}) IS NOT TRUE AND line.place < {most} AND {_IN_RING}"
+    further = f"NOT line.is_round AND job.org_id > CASE line.place WHEN 0 THEN {behind} ELSE line.org_id END"
+    round_it = (
+        f"job.org_id <= {behind} AND job.org_id > CASE WHEN line.is_round THEN line.org_id ELSE '{FIRST_ORG}' END"
+    )
+    last_priority = f"CASE WHEN {is_closed} THEN 2147483647 ELSE line.priority END"
+    first_place = f"CASE WHEN job.org_id > {behind} THEN 1 ELSE 0 END"
+    # Of these three the first that there is: further on in the ring, its beginning, the next ring.
     return f"""
     line AS (
-        ({_NEXT.format(after=begins_if)})
+        ({_next(begins_if, first_place)})
         UNION ALL
-        SELECT next.* FROM line {joined} CROSS JOIN LATERAL ({_NEXT.format(after=beyond)}) next
+        SELECT next.* FROM line {joined} CROSS JOIN LATERAL (
+            ({_next(f"{may_go_on} AND {further}", "line.place + 1")})
+            UNION ALL
+            ({_next(f"{may_go_on} AND {round_it}", "line.place + 1", is_round="true")})
+            UNION ALL
+            ({_next(f"(job.stage, job.priority) > (line.stage, {last_priority})", first_place)})
+            LIMIT 1
+        ) next
     )
+    """
+
+
+_IN_RING = "job.stage = line.stage AND job.priority = line.priority"
+
+
+def _next(condition: str, place: str, *, is_round: str = "false") -> str:
+    return f"""
+    SELECT {_HEAD}, {place} AS place, {is_round} AS is_round FROM document_processing_jobs job
+    WHERE {DUE} AND {condition} ORDER BY {_HEAD} LIMIT 1
     """
 
 
@@ -33,6 +55,6 @@ EXISTS (SELECT FROM stage_controls control WHERE control.paused AND control.stag
 """
 # A stage that is limited or slowed counts as open: only a claim can tell what may be taken of it.
 IS_DUE = f"""
-WITH RECURSIVE {lines(begins_if="true", is_closed=_IS_PAUSED)}
+WITH RECURSIVE {lines(begins_if="true", is_closed=_IS_PAUSED, behind=f"'{FIRST_ORG}'", most="2147483647")}
 SELECT EXISTS (SELECT FROM line WHERE line.available_at <= statement_timestamp() AND NOT {_IS_PAUSED})
 """

@@ -10,7 +10,7 @@ from uuid import UUID
 from webapp.jobs.along import Along
 from webapp.jobs.controls import EVERY_STAGE, StageControl, with_defaults
 from webapp.jobs.queue import Lease
-from webapp.jobs.turns import Standing
+from webapp.jobs.turns import LINES_MAX, Standing
 
 
 class Hot(NamedTuple):
@@ -45,6 +45,11 @@ class Wanted:
     along: Along[Any] | None = None
     more_lines: int = 0
     """How many lines are looked at beyond as many as there are jobs wanted."""
+
+    @property
+    def lines(self) -> int:
+        """How many lines of a stage and a priority are looked at, at most, to find those."""
+        return max(LINES_MAX, self.limit + self.more_lines)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from webapp.jobs.hot import Hot, Taken, Wanted, as_json, controls_of, rooms_unde
 from webapp.jobs.model import DUE, LEASED
 from webapp.jobs.prepared import Prepared
 from webapp.jobs.queue import Lease, NewJob
+from webapp.jobs.turns import NOBODY
 
 _JOBS = "document_processing_jobs"
 # A claim this small may lock so many from each line as it wants in all; a larger one shares them out.
@@ -54,21 +55,25 @@ room AS MATERIALIZED (SELECT * FROM unnest(%(stages)s::text[], %(rooms)s::int[])
     lines(
         begins_if="NOT (SELECT is_unknown FROM control)",
         is_closed=_IS_CLOSED,
+        behind="%(behind)s::uuid",
+        most="%(lines)s::int",
         joined="LEFT JOIN room ON room.stage = line.stage",
     )
 },
 head AS MATERIALIZED (
-    SELECT line.*, coalesce(turn.busy, 0) AS busy, coalesce(turn.served, 0) AS served, room.number AS room
+    SELECT line.*, coalesce(turn.busy, 0) AS busy, coalesce(turn.served, 0) AS served, room.number AS room,
+        CASE WHEN %(rotates)s THEN line.place ELSE 0 END AS in_ring
     FROM line
     LEFT JOIN room ON room.stage = line.stage
     LEFT JOIN unnest(%(orgs)s::uuid[], %(busy)s::int[], %(served)s::int[]) AS turn (org_id, busy, served)
         ON turn.org_id = line.org_id
-    WHERE line.available_at <= statement_timestamp() AND ({_IS_CLOSED}) IS NOT TRUE
-    ORDER BY line.priority, busy, served, line.available_at, line.id
+    WHERE line.place > 0 AND line.available_at <= statement_timestamp() AND ({_IS_CLOSED}) IS NOT TRUE
+    ORDER BY line.priority, busy, served, in_ring, line.available_at, line.id
     LIMIT %(limit)s::bigint + %(more_lines)s::bigint
 ),
 candidate AS MATERIALIZED (
-    SELECT job.id, job.available_at, head.stage, head.priority, head.org_id, head.busy, head.served, head.room
+    SELECT job.id, job.available_at, head.stage, head.priority, head.org_id, head.busy, head.served, head.room,
+        head.in_ring
     FROM head CROSS JOIN LATERAL (
         SELECT job.id, job.available_at FROM {_JOBS} job
         WHERE {DUE} AND job.stage = head.stage AND job.priority = head.priority AND job.org_id = head.org_id
@@ -83,11 +88,12 @@ ranked AS (
     FROM candidate
 ),
 placed AS (
-    SELECT *, row_number() OVER (PARTITION BY stage ORDER BY priority, turn, served, available_at, id) AS in_stage
+    SELECT *,
+        row_number() OVER (PARTITION BY stage ORDER BY priority, turn, served, in_ring, available_at, id) AS in_stage
     FROM ranked
 ),
 chosen AS MATERIALIZED (
-    SELECT id, row_number() OVER (ORDER BY priority, turn, served, available_at, id) AS place
+    SELECT id, row_number() OVER (ORDER BY priority, turn, served, in_ring, available_at, id) AS place
     FROM placed WHERE in_stage <= room OR room IS NULL
     ORDER BY place LIMIT %(limit)s
 ),
@@ -207,6 +213,9 @@ def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, s
         "is_inside": str(wanted.lane.is_inside),
         "limit": str(wanted.limit),
         "more_lines": str(wanted.more_lines),
+        "lines": str(wanted.lines),
+        "behind": wanted.turns.behind.hex,
+        "rotates": str(wanted.turns.behind != NOBODY),
         "worker": wanted.worker,
         "lease": wanted.lease_id.hex,
         **(wanted.along.values(wanted.limit) if wanted.along else {}),

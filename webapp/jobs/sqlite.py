@@ -6,6 +6,7 @@ statement there is a loop here.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, islice, repeat
 from sqlite3 import Cursor
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -13,12 +14,14 @@ from uuid import UUID
 from webapp.jobs.hot import Hot, Taken, Wanted, as_json, controls_of, rooms_under
 from webapp.jobs.model import DUE, LEASED
 from webapp.jobs.queue import Lease, NewJob
+from webapp.jobs.turns import NOBODY
 
 _JOBS = "document_processing_jobs"
 _NOW = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
 _LATER = "strftime('%Y-%m-%d %H:%M:%f', 'now', :delay || ' seconds')"
 _SMALL = 16
 _PRIORITY_MAX, _ORG_MAX = 2**31 - 1, "g"
+_NOWHERE = ("", -1, "")
 
 NEXT_LINE = f"""
 SELECT stage, priority, org_id, available_at, id, available_at <= {_NOW} FROM {_JOBS}
@@ -63,6 +66,7 @@ class _Line(NamedTuple):
     available_at: str
     head: str
     is_due: int
+    in_ring: int = 0
 
 
 class _Place(NamedTuple):
@@ -71,6 +75,7 @@ class _Place(NamedTuple):
     priority: int
     turn: int
     served: int
+    in_ring: int
     available_at: str
     job_id: str
     stage: str
@@ -87,8 +92,8 @@ def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
         return wanted.lane.has(stage) and rooms.get(stage, 1) > 0
 
     standing = {org.hex: place for org, *place in zip(*_lists(wanted), strict=True)}
-    lines = [line for line in _lines(cursor, is_open) if line.is_due and is_open(line.stage)]
-    lines.sort(key=lambda line: (line.priority, *standing.get(line.org_id, (0, 0)), line.available_at, line.head))
+    lines = [line for line in _lines(cursor, is_open, wanted) if line.is_due]
+    lines.sort(key=lambda line: (line.priority, *standing.get(line.org_id, (0, 0)), line.in_ring, line[3:5]))
     places = sorted(_places(cursor, lines[: wanted.limit], wanted.limit, standing))
     chosen = _within(places, rooms)[: wanted.limit]
     if not chosen:
@@ -131,14 +136,30 @@ def _lists(wanted: Wanted) -> tuple[list[UUID], list[int], list[int]]:
     return wanted.turns.orgs, wanted.turns.busy, wanted.turns.served
 
 
-def _lines(cursor: Cursor, is_open: Callable[[str], bool]) -> Iterator[_Line]:
-    """Every line, from its head; of a stage that is closed only the first."""
-    after: tuple[str, int, str] = ("", -1, "")
-    while (row := cursor.execute(NEXT_LINE, after).fetchone()) is not None:
-        line = _Line(*row)
-        yield line
-        here = (line.stage, line.priority, line.org_id)
-        after = here if is_open(line.stage) else (line.stage, _PRIORITY_MAX, _ORG_MAX)
+def _lines(cursor: Cursor, is_open: Callable[[str], bool], wanted: Wanted) -> Iterator[_Line]:
+    """The lines of all stages that are open, from their heads; of a stage and a priority so many at most."""
+    after = _NOWHERE
+    while (first := _next_line(cursor, after)) is not None:
+        if is_open(first.stage):
+            yield from islice(_ring(cursor, first, wanted.turns.behind), wanted.lines)
+        after = (first.stage, first.priority if is_open(first.stage) else _PRIORITY_MAX, _ORG_MAX)
+
+
+def _ring(cursor: Cursor, first: _Line, behind: UUID) -> Iterator[_Line]:
+    """The lines of one stage and priority, from behind one org and round."""
+    place, middle = (repeat(0), "") if behind == NOBODY else (count(1), behind.hex)
+    for begin, end in ((middle, _ORG_MAX), ("", middle)):
+        line: _Line | None = first
+        if first.org_id <= begin:
+            line = _next_line(cursor, (first.stage, first.priority, begin))
+        while line is not None and line[:2] == first[:2] and line.org_id <= end:
+            yield line._replace(in_ring=next(place))
+            line = _next_line(cursor, line[:3])
+
+
+def _next_line(cursor: Cursor, after: tuple[str, int, str]) -> _Line | None:
+    row = cursor.execute(NEXT_LINE, after).fetchone()
+    return None if row is None else _Line(*row)
 
 
 def _places(
@@ -151,7 +172,7 @@ def _places(
         served = standing.get(line.org_id, (0, 0))[1]
         for job_id, available_at in cursor.execute(OF_LINE, (*line[:3], most)).fetchall():
             turns[line.org_id] += 1
-            yield _Place(line.priority, turns[line.org_id], served, available_at, job_id, line.stage)
+            yield _Place(line.priority, turns[line.org_id], served, line.in_ring, available_at, job_id, line.stage)
 
 
 def _within(places: Sequence[_Place], rooms: Mapping[str, int]) -> list[_Place]:

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 _REMEMBERED = 256
+# So many orgs of a stage and a priority are looked at by a claim. Where more were served, the next claim begins behind
+# the one that was served last, so that each org is looked at in its turn.
+LINES_MAX = 64
+NOBODY = UUID(int=0)
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,8 @@ class Standing:
     orgs: list[UUID]
     busy: list[int]
     served: list[int]
+    behind: UUID = NOBODY
+    """The org that was served last, where there are more of them than a claim looks at."""
 
 
 class Turns:
@@ -31,7 +37,8 @@ class Turns:
         with self._lock:
             served = dict(self._served)
         orgs = list({**served, **busy})
-        return Standing(orgs, [busy.get(org, 0) for org in orgs], [served.get(org, 0) for org in orgs])
+        last = next(reversed(served)) if len(served) >= LINES_MAX else NOBODY
+        return Standing(orgs, [busy.get(org, 0) for org in orgs], [served.get(org, 0) for org in orgs], last)
 
     def note(self, orgs: Iterable[UUID]) -> None:
         """These were served, in this order."""
