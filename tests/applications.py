@@ -156,6 +156,6 @@ def _hooks(app: Flask) -> list[dict[Any, Any]]:
 
 def _idle(engine: Engine) -> Iterator[int]:
     pooled = [record.dbapi_connection for record in list(engine.pool._pool.queue)]  # type: ignore[attr-defined] # QueuePool's
-    for connection in [*pooled, *(connection for connection, _ in connections()._idle)]:
+    for connection in [*pooled, *(cursor.connection for cursor, _ in connections()._idle)]:
         if connection is not None and not connection.closed:
             yield connection.info.backend_pid

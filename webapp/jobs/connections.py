@@ -61,31 +61,30 @@ class Connections:
         """For each job of some workers: one generator, where others are made of several."""
         disposals = self._disposals
         try:
-            connection = self._take()
+            cursor = self._take()
             try:
-                yield Hot(connection.cursor(), self._statements, is_own=True)
+                yield Hot(cursor, self._statements, is_own=True)
             except BaseException:
-                # Nothing is known about it any more.
-                connection.close()
+                # Nothing is known about its connection any more.
+                cursor.connection.close()
                 raise
         except psycopg.Error:
             with self._translated():
                 raise
-        self._give_back(connection, disposals)
+        self._give_back(cursor, disposals)
 
     @contextmanager
     def _lend_in_turn(self) -> Iterator[Hot]:
         with self._translated(), write_turn():
-            disposals, connection = self._disposals, self._take()
+            disposals, cursor = self._disposals, self._take()
             try:
-                cursor = connection.cursor()
                 cursor.execute("BEGIN IMMEDIATE")
                 yield Hot(cursor, self._statements, is_own=True)
                 cursor.execute("COMMIT")
             except BaseException:
-                connection.close()
+                cursor.connection.close()
                 raise
-            self._give_back(connection, disposals)
+            self._give_back(cursor, disposals)
 
     def open(self) -> Any:
         """A new connection, for who keeps it; the caller closes it."""
@@ -93,14 +92,15 @@ class Connections:
             return self._open()
 
     def _take(self) -> Any:
+        """A cursor; it is kept with its connection, since to make one takes as long as to end a job."""
         while True:
             try:
-                connection, since = self._idle.pop()
+                cursor, since = self._idle.pop()
             except IndexError:
-                return self._open()
-            if self._is_sqlite or monotonic() - since < _FRESH_SECONDS or is_quiet(connection):
-                return connection
-            connection.close()
+                return self._open().cursor()
+            if self._is_sqlite or monotonic() - since < _FRESH_SECONDS or is_quiet(cursor.connection):
+                return cursor
+            cursor.connection.close()
 
     def _open(self) -> Any:
         raw = self._known_engine().raw_connection()
@@ -124,21 +124,21 @@ class Connections:
         connection.execute(_SETTLE)
         return True
 
-    def _give_back(self, connection: Any, of: int | None = None) -> None:
+    def _give_back(self, cursor: Any, of: int | None = None) -> None:
         with self._lock:
             # One that was lent before the engine was disposed of has outlived its purpose.
             is_wanted = self._is_direct and of in {None, self._disposals}
             if len(self._idle) < _KEPT and is_wanted:
-                self._idle.append((connection, monotonic()))
+                self._idle.append((cursor, monotonic()))
                 return
-        connection.close()
+        cursor.connection.close()
 
     def _close(self, engine: Engine) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
             self._disposals += 1
-        for connection, _ in idle:
-            connection.close()
+        for cursor, _ in idle:
+            cursor.connection.close()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -77,7 +77,7 @@ candidate AS MATERIALIZED (
     FROM head CROSS JOIN LATERAL (
         SELECT job.id, job.available_at FROM {_JOBS} job
         WHERE {DUE} AND job.stage = head.stage AND job.priority = head.priority AND job.org_id = head.org_id
-            AND job.available_at <= statement_timestamp()
+            AND job.available_at <= statement_timestamp() AND (job.available_at, job.id) >= (head.available_at, head.id)
         ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id
         LIMIT (SELECT least(%(limit)s, {_SMALL} + %(limit)s / count(*)) FROM head)
         FOR UPDATE SKIP LOCKED
