@@ -163,6 +163,21 @@ def test_of_many_orgs_each_has_its_turn_however_much_the_others_bring(letterbox:
     assert letterbox.queue.claim("a", limit) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("served", [0, 80])
+def test_orgs_whose_time_has_not_come_hide_nobody(letterbox: Letterbox, served: int) -> None:
+    """As after a provider's bad hour: many orgs back off, and behind and before them somebody has work."""
+    orgs = sorted(letterbox.new_org() for _ in range(200))
+    before, later, behind = orgs[0], orgs[1:-1], orgs[-1]
+    letterbox.queue.enqueue([letterbox.new_runs(1, org)[0].job() for org in later[:served]])
+    assert sum(len(letterbox.queue.claim("a")) for _ in range(served)) == served
+    letterbox.queue.enqueue([letterbox.new_runs(1, org)[0].job(delay_seconds=1000) for org in later])
+    due = [letterbox.new_runs(1, org)[0].job() for org in (before, behind)]
+    letterbox.queue.enqueue(due)
+    assert {lease.job_id for _ in due for lease in letterbox.queue.claim("a")} == {job.id for job in due}
+    assert letterbox.queue.claim("a") == []
+
+
 def test_the_urgent_of_one_org_go_before_the_turn_of_another(letterbox: Letterbox) -> None:
     ours, theirs = letterbox.new_org(), letterbox.new_org()
     urgent = [run.job(priority=Priority.PERSON) for run in letterbox.new_runs(3, theirs)]

@@ -13,25 +13,27 @@ _HEAD = "job.stage, job.priority, job.org_id, job.available_at, job.id"
 def lines(*, begins_if: str, is_closed: str, behind: str, most: str, joined: str = "") -> str:
     """A recursive table `line` of their heads, and of each its place.
 
-    Of a stage and a priority the orgs form a ring: it is walked from behind one of them, and no further than `most`
-    lines. Place 0 has a head that is only met on the way there. Of a stage that is closed there is but one line.
+    Of a stage and a priority the orgs form a ring: it is walked from behind one of them, until `most` lines were met
+    that are due. Those have places from 1; one that is only met on the way there has none. Lines whose time has not
+    come are passed by, however many, or they would hide what is due behind them. Of a closed stage there is one line.
     """
     may_go_on = f"({is_closed}) IS NOT TRUE AND line.place < {most} AND {_IN_RING}"
-    further = f"NOT line.is_round AND job.org_id > CASE line.place WHEN 0 THEN {behind} ELSE line.org_id END"
+    further = f"NOT line.is_round AND job.org_id > greatest({behind}, line.org_id)"
     round_it = (
         f"job.org_id <= {behind} AND job.org_id > CASE WHEN line.is_round THEN line.org_id ELSE '{FIRST_ORG}' END"
     )
     last_priority = f"CASE WHEN {is_closed} THEN 2147483647 ELSE line.priority END"
-    first_place = f"CASE WHEN job.org_id > {behind} THEN 1 ELSE 0 END"
+    first_place = f"CASE WHEN job.org_id > {behind} AND {_COMES_NOW} THEN 1 ELSE 0 END"
+    next_place = f"CASE WHEN {_COMES_NOW} THEN line.place + 1 ELSE line.place END"
     # Of these three the first that there is: further on in the ring, its beginning, the next ring.
     return f"""
     line AS (
         ({_next(begins_if, first_place)})
         UNION ALL
         SELECT next.* FROM line {joined} CROSS JOIN LATERAL (
-            ({_next(f"{may_go_on} AND {further}", "line.place + 1")})
+            ({_next(f"{may_go_on} AND {further}", next_place)})
             UNION ALL
-            ({_next(f"{may_go_on} AND {round_it}", "line.place + 1", is_round="true")})
+            ({_next(f"{may_go_on} AND {round_it}", next_place, is_round="true")})
             UNION ALL
             ({_next(f"(job.stage, job.priority) > (line.stage, {last_priority})", first_place)})
             LIMIT 1
@@ -40,6 +42,7 @@ def lines(*, begins_if: str, is_closed: str, behind: str, most: str, joined: str
     """
 
 
+_COMES_NOW = "job.available_at <= statement_timestamp()"
 _IN_RING = "job.stage = line.stage AND job.priority = line.priority"
 
 
@@ -55,6 +58,6 @@ EXISTS (SELECT FROM stage_controls control WHERE control.paused AND control.stag
 """
 # A stage that is limited or slowed counts as open: only a claim can tell what may be taken of it.
 IS_DUE = f"""
-WITH RECURSIVE {lines(begins_if="true", is_closed=_IS_PAUSED, behind=f"'{FIRST_ORG}'", most="2147483647")}
+WITH RECURSIVE {lines(begins_if="true", is_closed=_IS_PAUSED, behind=f"'{FIRST_ORG}'::uuid", most="2147483647")}
 SELECT EXISTS (SELECT FROM line WHERE line.available_at <= statement_timestamp() AND NOT {_IS_PAUSED})
 """

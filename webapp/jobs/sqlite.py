@@ -92,8 +92,10 @@ def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
         return wanted.lane.has(stage) and rooms.get(stage, 1) > 0
 
     standing = {org.hex: place for org, *place in zip(*_lists(wanted), strict=True)}
-    lines = [line for line in _lines(cursor, is_open, wanted) if line.is_due]
-    lines.sort(key=lambda line: (line.priority, *standing.get(line.org_id, (0, 0)), line.in_ring, line[3:5]))
+    lines = sorted(
+        _lines(cursor, is_open, wanted),
+        key=lambda line: (line.priority, *standing.get(line.org_id, (0, 0)), line.in_ring, line[3:5]),
+    )
     places = sorted(_places(cursor, lines[: wanted.limit], wanted.limit, standing))
     chosen = _within(places, rooms)[: wanted.limit]
     if not chosen:
@@ -137,11 +139,13 @@ def _lists(wanted: Wanted) -> tuple[list[UUID], list[int], list[int]]:
 
 
 def _lines(cursor: Cursor, is_open: Callable[[str], bool], wanted: Wanted) -> Iterator[_Line]:
-    """The lines of all stages that are open, from their heads; of a stage and a priority so many at most."""
+    """The lines of open stages whose heads are due; of a stage and a priority so many at most."""
     after = _NOWHERE
     while (first := _next_line(cursor, after)) is not None:
         if is_open(first.stage):
-            yield from islice(_ring(cursor, first, wanted.turns.behind), wanted.lines)
+            # Those whose time has not come are passed by, however many: they would hide what is due behind them.
+            due = (line for line in _ring(cursor, first, wanted.turns.behind) if line.is_due)
+            yield from islice(due, wanted.lines)
         after = (first.stage, first.priority if is_open(first.stage) else _PRIORITY_MAX, _ORG_MAX)
 
 
