@@ -236,7 +236,7 @@ def test_many_claimers_of_many_runs_of_few_documents(office: Office, bare_app: F
 def _alone_with(office: Office, run_id: UUID) -> Iterator[psycopg.Connection[Any]]:
     """Somebody who has just made a run RUNNING, past every rule but the database's, and has not committed."""
     opened = db.engine.raw_connection()
-    connection: psycopg.Connection[Any] = opened.driver_connection  # type: ignore[assignment]
+    connection: psycopg.Connection[Any] = opened.driver_connection  # type: ignore[assignment] # psycopg's
     opened.detach()
     try:
         connection.execute("BEGIN")

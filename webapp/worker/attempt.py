@@ -208,8 +208,8 @@ def _words(error: BaseException) -> str:
 def _said(error: BaseException) -> str:
     try:
         return str(error)
-    # Of somebody else's making, and with mistakes of its own: it must not end the thread in place of the attempt.
-    except Exception:  # noqa: BLE001
+    # It must not end the thread in place of the attempt.
+    except Exception:  # noqa: BLE001 - of somebody else's making, and with mistakes of its own
         return type(error).__name__
 
 
