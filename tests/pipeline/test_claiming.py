@@ -25,7 +25,7 @@ from webapp.db import db, transaction
 from webapp.documents import runs
 from webapp.documents.model import ProcessingRun
 from webapp.documents.starts import AtWork
-from webapp.jobs import postgresql
+from webapp.jobs import postgresql, taking
 from webapp.jobs.connections import connections, hot
 from webapp.jobs.hot import Lane, Wanted
 from webapp.jobs.queue import Lease
@@ -331,13 +331,13 @@ def test_no_plan_begins_with_the_runs_that_wait(office: Office, database: Databa
             connection.execute("ANALYZE")
     along = claiming._START_RUNS
     wanted = Wanted("a", new_id(), 4, Lane([], is_inside=False), Standing([], [], []), along)
-    explain = "EXPLAIN (FORMAT JSON) " + postgresql.claim_along(along)
-    with hot() as here:
-        here.cursor.execute(explain, postgresql.claim_values(wanted, None))
-        plan = json.dumps(here.cursor.fetchall())
-    for needless in ("ix_processing_runs_live", "uq_processing_runs_one_running"):
-        assert needless not in plan
-    assert plan.count('"pk_processing_runs"') == 2
+    for statement in (taking.claim_along(along), taking.claim_from_one_line_along(along)):
+        with hot() as here:
+            here.cursor.execute("EXPLAIN (FORMAT JSON) " + statement, postgresql.claim_values(wanted, None))
+            plan = json.dumps(here.cursor.fetchall())
+        for needless in ("ix_processing_runs_live", "uq_processing_runs_one_running"):
+            assert needless not in plan
+        assert plan.count('"pk_processing_runs"') == 2
 
 
 def test_a_run_starts_by_the_databases_clock_at_the_moment_of_its_claim(office: Office) -> None:

@@ -14,11 +14,12 @@ _MORE_LINES = (0, 16, 1_000)
 
 
 class Claims:
-    """Makes claims, and remembers whether stages are controlled. Safe to use from many threads."""
+    """Makes claims, and remembers what the last one met: controlled stages, one line. Safe to use from many threads."""
 
     def __init__(self, stage_limits: Mapping[str, int]) -> None:
         self._limits = stage_limits
         self._are_controlled = bool(stage_limits)
+        self._is_one_line = True
 
     def claim(self, wanted: Wanted) -> Taken:
         """The jobs that could be had."""
@@ -30,8 +31,10 @@ class Claims:
 
     def _try(self, wanted: Wanted) -> Taken:
         with hot() as here:
+            if not here.is_own and here.statements is postgresql:
+                here.cursor.execute(postgresql.PLAN_FOR_THIS_TRANSACTION)
             if not self._are_controlled:
-                taken = _taken(here, wanted, None)
+                taken = self._take_freely(here, wanted)
                 if not taken.is_controlled:
                     return taken
             with _together(here):
@@ -39,16 +42,23 @@ class Claims:
                 self._are_controlled = bool(self._limits) or rooms is None or bool(rooms)
                 return _nothing() if rooms is None else _taken(here, wanted, rooms)
 
+    def _take_freely(self, here: Hot, wanted: Wanted) -> Taken:
+        taken = None
+        if self._is_one_line and here.statements is postgresql and not wanted.more_lines:
+            taken = postgresql.claim_from_one_line(here, wanted)
+        if taken is None:
+            taken = _taken(here, wanted, None)
+        self._is_one_line = taken.is_one_line
+        return taken
+
 
 def _taken(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
-    if not here.is_own and here.statements is postgresql:
-        here.cursor.execute(postgresql.PLAN_FOR_THIS_TRANSACTION)
     taken: Taken = here.statements.claim(here, wanted, rooms)
     return taken
 
 
 def _nothing() -> Taken:
-    return Taken([], is_controlled=True, is_contended=False)
+    return Taken([], is_controlled=True, is_contended=False, is_one_line=False)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.model import DUE
 
 FIRST_ORG = "00000000-0000-0000-0000-000000000000"
-_HEAD = "job.stage, job.priority, job.org_id, job.available_at, job.id"
+HEAD = "job.stage, job.priority, job.org_id, job.available_at, job.id"
 
 
 def lines(*, begins_if: str, is_closed: str, behind: str, most: str, joined: str = "") -> str:
@@ -48,8 +48,8 @@ _IN_RING = "job.stage = line.stage AND job.priority = line.priority"
 
 def _next(condition: str, place: str, *, is_round: str = "false") -> str:
     return f"""
-    SELECT {_HEAD}, {place} AS place, {is_round} AS is_round FROM document_processing_jobs job
-    WHERE {DUE} AND {condition} ORDER BY {_HEAD} LIMIT 1
+    SELECT {HEAD}, {place} AS place, {is_round} AS is_round FROM document_processing_jobs job
+    WHERE {DUE} AND {condition} ORDER BY {HEAD} LIMIT 1
     """
 
 

@@ -61,6 +61,8 @@ class Taken:
     """Somebody paused, limited or slowed a stage: the claim has to be made with its rooms."""
     is_contended: bool
     """There are due jobs, but others have just locked them."""
+    is_one_line: bool
+    """As far as the claim looked, all due jobs are of one stage, one priority and one org."""
     along: Sequence[tuple[Any, ...]] = ()
     """What was found along with each of them."""
 

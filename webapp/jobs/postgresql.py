@@ -1,9 +1,4 @@
-"""The hot statements on PostgreSQL, in its driver's own words: prepared once, one round trip each.
-
-A line is what stands in the index of due jobs under one stage, priority and org. A claim jumps from
-line to line (a stage that may not be worked on costs one jump, however long its lines are), lets the
-lines that were served least go first, and locks the jobs it takes from their beginnings.
-"""
+"""The hot statements on PostgreSQL, in its driver's own words: prepared once, one round trip each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -14,17 +9,14 @@ from uuid import UUID
 from psycopg import Cursor
 
 from webapp.jobs.along import Along
-from webapp.jobs.due import lines
 from webapp.jobs.hot import Hot, Taken, Wanted, as_json, controls_of, rooms_under
-from webapp.jobs.model import DUE, LEASED
+from webapp.jobs.model import LEASED
 from webapp.jobs.prepared import Prepared
 from webapp.jobs.queue import Lease, NewJob
+from webapp.jobs.taking import CLAIM, CLAIM_FROM_ONE_LINE, claim_along, claim_from_one_line_along
 from webapp.jobs.turns import NOBODY
 
 _JOBS = "document_processing_jobs"
-# A claim this small may lock so many from each line as it wants in all; a larger one shares them out.
-_SMALL = 16
-
 # Statistics are from before the import that brought 100,000 jobs, and row-level security counts as one more
 # condition that hardly any row meets: left alone, a planner would fetch and sort them all, for each claim.
 PLANNER = {
@@ -41,74 +33,8 @@ PLAN_FOR_THIS_TRANSACTION = "SELECT " + ", ".join(
     f"set_config('{name}', '{value}', true)" for name, value in PLANNER.items()
 )
 
-# Controls are looked at inside the statement: a worker that knows of none must not miss the first.
-_ARE_CONTROLLED = """
-EXISTS (SELECT FROM stage_controls
-        WHERE paused OR job_limit IS NOT NULL OR slowed_until > statement_timestamp() - interval '2 minutes')
-"""
-_IS_CLOSED = "room.number <= 0 OR (line.stage = ANY(%(lane)s::text[])) <> %(is_inside)s"
-_TAKE = f"""
-WITH RECURSIVE
-control AS MATERIALIZED (SELECT NOT %(guarded)s AND {_ARE_CONTROLLED} AS is_unknown),
-room AS MATERIALIZED (SELECT * FROM unnest(%(stages)s::text[], %(rooms)s::int[]) AS room (stage, number)),
-{
-    lines(
-        begins_if="NOT (SELECT is_unknown FROM control)",
-        is_closed=_IS_CLOSED,
-        behind="%(behind)s::uuid",
-        most="%(lines)s::int",
-        joined="LEFT JOIN room ON room.stage = line.stage",
-    )
-},
-head AS MATERIALIZED (
-    SELECT line.*, coalesce(turn.busy, 0) AS busy, coalesce(turn.served, 0) AS served, room.number AS room,
-        CASE WHEN %(rotates)s THEN line.place ELSE 0 END AS in_ring
-    FROM line
-    LEFT JOIN room ON room.stage = line.stage
-    LEFT JOIN unnest(%(orgs)s::uuid[], %(busy)s::int[], %(served)s::int[]) AS turn (org_id, busy, served)
-        ON turn.org_id = line.org_id
-    WHERE line.place > 0 AND line.available_at <= statement_timestamp() AND ({_IS_CLOSED}) IS NOT TRUE
-    ORDER BY line.priority, busy, served, in_ring, line.available_at, line.id
-    LIMIT %(limit)s::bigint + %(more_lines)s::bigint
-),
-candidate AS MATERIALIZED (
-    SELECT job.id, job.available_at, head.stage, head.priority, head.org_id, head.busy, head.served, head.room,
-        head.in_ring
-    FROM head CROSS JOIN LATERAL (
-        SELECT job.id, job.available_at FROM {_JOBS} job
-        WHERE {DUE} AND job.stage = head.stage AND job.priority = head.priority AND job.org_id = head.org_id
-            AND job.available_at <= statement_timestamp() AND (job.available_at, job.id) >= (head.available_at, head.id)
-        ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id
-        LIMIT (SELECT least(%(limit)s, {_SMALL} + %(limit)s / count(*)) FROM head)
-        FOR UPDATE SKIP LOCKED
-    ) job
-),
-ranked AS (
-    SELECT *, busy + row_number() OVER (PARTITION BY org_id ORDER BY priority, available_at, id) AS turn
-    FROM candidate
-),
-placed AS (
-    SELECT *,
-        row_number() OVER (PARTITION BY stage ORDER BY priority, turn, served, in_ring, available_at, id) AS in_stage
-    FROM ranked
-),
-chosen AS MATERIALIZED (
-    SELECT id, row_number() OVER (ORDER BY priority, turn, served, in_ring, available_at, id) AS place
-    FROM placed WHERE in_stage <= room OR room IS NULL
-    ORDER BY place LIMIT %(limit)s
-),
-taken AS (
-    UPDATE {_JOBS} job SET status = 'PROCESSING', locked_by = %(worker)s, lease_id = %(lease)s,
-        started_at = statement_timestamp(), heartbeat_at = statement_timestamp(), updated_at = statement_timestamp()
-    FROM chosen WHERE job.id = chosen.id
-    RETURNING chosen.place, job.id, job.lease_id, job.org_id, job.document_id, job.run_id, job.stage,
-        job.payload, job.checkpoint, job.attempts, job.max_attempts, job.priority
-)
-"""
-_TAKEN = "SELECT is_unknown, (SELECT count(*) FROM head), {0}.* FROM control LEFT JOIN {0} ON true"
-CLAIM = f"{_TAKE} {_TAKEN.format('taken')}"
-# Behind what a row says of the claim stand the columns of a lease, and behind those what was found along with it.
-_LEASE, _ALONG = slice(3, 14), slice(14, None)
+# Behind what a row says of the claim stands a job's place, then the columns of its lease, then what was found along.
+_PLACE, _LEASE, _ALONG = 3, slice(4, 15), slice(15, None)
 
 _CONTROLS = """
 SELECT stage, paused, job_limit, extract(epoch FROM statement_timestamp() - slowed_until)::float8 FROM stage_controls
@@ -182,17 +108,27 @@ _ENQUEUES = {
 def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
     rows = _claim(wanted.along).fetch(here, claim_values(wanted, rooms))
-    is_controlled, heads = rows[0][:2]
-    if rows[0][3] is None:
-        return Taken([], is_controlled=is_controlled, is_contended=heads > 0)
+    is_controlled, heads, lines = rows[0][:_PLACE]
+    if rows[0][_PLACE] is None:
+        return Taken([], is_controlled=is_controlled, is_contended=heads > 0, is_one_line=lines <= 1)
+    return _taken(rows, is_one_line=lines <= 1)
+
+
+def claim_from_one_line(here: Hot, wanted: Wanted) -> Taken | None:
+    """Take due jobs where all stand in one line, no stage is controlled and nobody is in the way; None elsewhere."""
+    rows = _claim_from_one_line(wanted.along).fetch(here, claim_values(wanted, None))
+    if not rows or rows[0][_PLACE] is not None:
+        return _taken(rows, is_one_line=True)
+    is_alone, is_controlled, is_open = rows[0][:_PLACE]
+    if is_alone and not is_controlled and not is_open:
+        return _taken([], is_one_line=True)
+    return None
+
+
+def _taken(rows: list[tuple[Any, ...]], *, is_one_line: bool) -> Taken:
     rows.sort(key=_place)
     leases, found = [Lease(*row[_LEASE]) for row in rows], [row[_ALONG] for row in rows]
-    return Taken(leases, is_controlled=False, is_contended=False, along=found)
-
-
-def claim_along(along: Along[Any]) -> str:
-    """CLAIM, and what else it does."""
-    return f"{_TAKE}, {along.postgresql} {_TAKEN.format('along')}"
+    return Taken(leases, is_controlled=False, is_contended=False, is_one_line=is_one_line, along=found)
 
 
 @cache
@@ -200,8 +136,13 @@ def _claim(along: Along[Any] | None) -> Prepared:
     return Prepared(claim_along(along) if along else CLAIM)
 
 
+@cache
+def _claim_from_one_line(along: Along[Any] | None) -> Prepared:
+    return Prepared(claim_from_one_line_along(along) if along else CLAIM_FROM_ONE_LINE)
+
+
 def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, str]:
-    """The parameters of CLAIM."""
+    """The parameters of both claims."""
     return {
         "guarded": str(rooms is not None),
         "stages": _array(_quoted(list(rooms or ()))),
@@ -290,7 +231,7 @@ def _at_work(cursor: Cursor[Any], stages: list[str]) -> dict[str, int]:
     return dict(cursor.execute(_AT_WORK, (stages,)).fetchall())
 
 
-_place = itemgetter(2)
+_place = itemgetter(_PLACE)
 _job_id = attrgetter("job_id")
 _id, _document_id, _run_id = (attrgetter(name) for name in _IDS)
 _kind = [attrgetter(name) for name in _TRAITS]
