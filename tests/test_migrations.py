@@ -157,6 +157,8 @@ def test_a_full_database_goes_forward_without_losing_a_row(unmigrated: Flask) ->
             connection.execute(sa.text("UPDATE document_processing_jobs SET locked_by = 'a' WHERE status = 'PENDING'"))
         with engine.connect() as connection, pytest.raises(sa.exc.IntegrityError):
             connection.execute(sa.text("UPDATE document_processing_jobs SET status = 'PENDING', completed_at = NULL"))
+        with engine.connect() as connection, pytest.raises(sa.exc.IntegrityError):
+            connection.execute(sa.text("UPDATE processing_runs SET finished_at = NULL WHERE state = 'SUCCEEDED'"))
         engine.dispose()
 
 
@@ -177,6 +179,10 @@ _FILL = (
     VALUES ('{id}', '{id}', '{id}', 'QUEUED', 'UPLOAD', {now})
     """,
 )
+_FILL_RUN = """
+INSERT INTO processing_runs (id, org_id, document_id, state, trigger, created_at, started_at, finished_at, failure_type)
+VALUES ('{run}', '{id}', '{id}', '{state}', 'RETRY', {now}, {started}, {finished}, {failure})
+"""
 _FILL_JOB = """
 INSERT INTO document_processing_jobs (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint,
     attempts, max_attempts, created_at, started_at, heartbeat_at, completed_at, locked_by, lease_id, error_log,
@@ -187,10 +193,18 @@ VALUES ('{job}', '{id}', '{id}', '{id}', 'a', '{status}', 0, '{{}}', '{{}}', 0, 
 
 
 def _fill(connection: sa.Connection) -> None:
-    """An org, its document and its run; a job in each state that a row may be in, of stages that never collide."""
+    """An org, its document; runs and jobs in each state that a row may be in, of stages that never collide."""
     one, present = new_id().hex, "CURRENT_TIMESTAMP"
     for statement in _FILL:
         connection.exec_driver_sql(statement.format(id=one, hash=one * 2, now=present))
+    for state in ("RUNNING", "SUCCEEDED", "TIMED_OUT", "FAILED", "CANCELLED"):
+        values = {
+            "started": present if state != "FAILED" else "NULL",
+            "finished": present if state != "RUNNING" else "NULL",
+            "failure": "'CANCELLED'" if state in {"FAILED", "CANCELLED"} else "NULL",
+        }
+        run = _FILL_RUN.format(run=new_id().hex, id=one, state=state, now=present, **values)
+        connection.exec_driver_sql(run)
     for status in ("PROCESSING", "COMPLETED", "COMPLETED", "FAILED", "CANCELLED"):
         is_held = status == "PROCESSING"
         values = {
@@ -207,7 +221,9 @@ def _fill(connection: sa.Connection) -> None:
 
 
 def _rows(connection: sa.Connection) -> list[tuple[object, ...]]:
-    return [tuple(row) for row in connection.exec_driver_sql("SELECT * FROM document_processing_jobs ORDER BY id")]
+    tables = ("documents", "processing_runs", "document_processing_jobs")
+    found = [connection.exec_driver_sql(f"SELECT * FROM {table} ORDER BY id") for table in tables]
+    return [tuple(row) for rows in found for row in rows]
 
 
 def test_there_is_one_head() -> None:

@@ -1,6 +1,7 @@
 """The life of runs: who may start, what an end means, and that an end is one."""
 
 from collections.abc import Callable
+from itertools import product
 from uuid import UUID
 
 import pytest
@@ -196,6 +197,41 @@ def test_the_database_itself_refuses_a_second_running_run(org_id: UUID, document
     running = update(ProcessingRun).where(ProcessingRun.id == second)
     with pytest.raises(IntegrityError), transaction(org_id) as session:
         session.execute(running.values(state="RUNNING", started_at=after(0)))
+
+
+# What a run in each state has: a start, an end, a kind of failure.
+_POSSIBLE = {
+    "QUEUED": {(False, False, None)},
+    "RUNNING": {(True, False, None)},
+    "SUCCEEDED": {(True, True, None)},
+    "TIMED_OUT": {(True, True, None)},
+    "FAILED": {(False, True, "STEP_FAILED"), (True, True, "STEP_FAILED")},
+    "CANCELLED": {(False, True, "STEP_FAILED"), (True, True, "STEP_FAILED")},
+    "LOST": set(),
+}
+
+
+@pytest.mark.parametrize("state", _POSSIBLE)
+def test_the_database_takes_possible_runs_and_no_others(org_id: UUID, document_id: UUID, state: str) -> None:
+    this_run = update(ProcessingRun).where(ProcessingRun.id == queue(org_id, document_id))
+
+    def is_taken(**values: object) -> bool:
+        try:
+            with transaction(org_id) as session:
+                session.execute(this_run.values(state=state, **values))
+        except IntegrityError:
+            return False
+        return True
+
+    taken = {
+        (started, finished, failure)
+        for started, finished, failure in product((False, True), (False, True), (None, "STEP_FAILED", "LOST"))
+        if is_taken(
+            started_at=after(0) if started else None, finished_at=after(0) if finished else None, failure_type=failure
+        )
+    }
+    assert taken == _POSSIBLE[state]
+    assert not is_taken(trigger="LOST")
 
 
 def test_objects_that_a_caller_holds_stay_readable(org_id: UUID, document_id: UUID) -> None:
