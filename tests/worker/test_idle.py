@@ -15,6 +15,8 @@ from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.worker.bench import Bench, finish, wait_for
 from webapp.app import create_app
 from webapp.clock import monotonic
+from webapp.db import transaction
+from webapp.jobs.queue import Lease
 from webapp.jobs.states import JobStatus
 from webapp.pipeline.stages import PROCESS_DOCUMENT
 from webapp.pipeline.steps import Snoozed, StageContext
@@ -94,13 +96,38 @@ def waits_once(bench: Bench) -> Iterator[Workshop]:
 
 @pytest.mark.usefixtures("waits_once")
 def test_an_idle_worker_asks_once_a_poll_and_misses_nothing(bench: Bench, questions: Questions) -> None:
-    """Counted is time: on a slow machine so many questions take longer, and never less long."""
     _work_is_done(bench, 1)
+    _asks_once_a_poll(questions)
+    _work_is_done(bench, 2)
+
+
+@pytest.mark.usefixtures("waits_once")
+def test_so_does_a_worker_whose_stage_is_full(bench: Bench, questions: Questions) -> None:
+    _work_is_done(bench, 1)
+    bench.queue.pause(PROCESS_DOCUMENT)
+    for _ in range(2):
+        bench.new_run()
+    bench.queue.limit(PROCESS_DOCUMENT, 1)
+    (theirs,) = _takes_one(bench)
+    _asks_once_a_poll(questions)
+    assert bench.queue.counts()[JobStatus.COMPLETED] == 1
+    bench.queue.release([theirs])
+    wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == 3)
+
+
+def _takes_one(bench: Bench) -> list[Lease]:
+    """Somebody else takes the only job of a stage that may be worked on; nobody else is quick enough."""
+    with transaction(everywhere=True):
+        bench.queue.resume(PROCESS_DOCUMENT)
+        return bench.queue.claim("somebody else", 5)
+
+
+def _asks_once_a_poll(questions: Questions) -> None:
+    """Counted is time: on a slow machine so many questions take longer, and never less long."""
     _pass(questions, 2 * POLLS)
     began_at = monotonic()
     _pass(questions, POLLS)
     assert monotonic() - began_at > 0.8 * POLLS * POLL_SECONDS
-    _work_is_done(bench, 2)
 
 
 def _work_is_done(bench: Bench, number: int) -> None:

@@ -3,8 +3,11 @@
 Whoever looks at something else anyway can see in passing whether there is work, and so saves others a claim.
 """
 
-from webapp.jobs.controls import EVERY_STAGE
-from webapp.jobs.model import DUE
+from collections.abc import Mapping
+from typing import Any
+
+from webapp.jobs.controls import EVERY_STAGE, RECOVERED_AT, RECOVERY_SECONDS
+from webapp.jobs.model import DUE, LEASED
 
 FIRST_ORG = "00000000-0000-0000-0000-000000000000"
 HEAD = "job.stage, job.priority, job.org_id, job.available_at, job.id"
@@ -53,11 +56,33 @@ def _next(condition: str, place: str, *, is_round: str = "false") -> str:
     """
 
 
-_IS_PAUSED = f"""
-EXISTS (SELECT FROM stage_controls control WHERE control.paused AND control.stage IN (line.stage, '{EVERY_STAGE}'))
+# How many jobs may be at work, step by step, after a provider asked for patience: see `StageControl.slow_limit`.
+_STEPS = f"floor(extract(epoch FROM statement_timestamp() - slowed_until) / {RECOVERY_SECONDS})"
+_SLOW_LIMIT = f"CASE WHEN {_STEPS} < {RECOVERED_AT.bit_length() - 1} THEN power(2, {_STEPS}) END"
+_AT_WORK = f"SELECT count(*) FROM document_processing_jobs job WHERE job.{LEASED} AND job.stage = said.stage"
+# A claim counts more carefully, and alone; whoever has nothing to do need not, as long as nothing is to be had.
+_CLOSED = f"""
+closed AS MATERIALIZED (
+    SELECT said.stage FROM (
+        SELECT stage, paused OR slowed_until > statement_timestamp() AS is_at_rest,
+            least(job_limit, CASE WHEN slowed_until <= statement_timestamp() THEN {_SLOW_LIMIT} END) AS most
+        FROM stage_controls
+        UNION ALL
+        SELECT known.stage, false, known.number
+        FROM unnest(CAST(:limited_stages AS text[]), CAST(:limits AS int[])) AS known (stage, number)
+        WHERE NOT EXISTS (SELECT FROM stage_controls WHERE stage = known.stage AND job_limit IS NOT NULL)
+    ) said
+    WHERE said.is_at_rest OR (said.most IS NOT NULL AND said.most <= ({_AT_WORK}))
+)
 """
-# A stage that is limited or slowed counts as open: only a claim can tell what may be taken of it.
+_IS_CLOSED = f"EXISTS (SELECT FROM closed WHERE closed.stage IN (line.stage, '{EVERY_STAGE}'))"
 IS_DUE = f"""
-WITH RECURSIVE {lines(begins_if="true", is_closed=_IS_PAUSED, behind=f"'{FIRST_ORG}'::uuid", most="2147483647")}
-SELECT EXISTS (SELECT FROM line WHERE line.available_at <= statement_timestamp() AND NOT {_IS_PAUSED})
+WITH RECURSIVE {_CLOSED},
+{lines(begins_if="true", is_closed=_IS_CLOSED, behind=f"'{FIRST_ORG}'::uuid", most="2147483647")}
+SELECT EXISTS (SELECT FROM line WHERE line.available_at <= statement_timestamp() AND NOT {_IS_CLOSED})
 """
+
+
+def values(limits: Mapping[str, int]) -> dict[str, list[Any]]:
+    """The parameters of IS_DUE: what the settings say of stages of which ops may have said nothing."""
+    return {"limited_stages": list(limits), "limits": list(limits.values())}

@@ -10,7 +10,8 @@ asks the database one thing a poll, and not two.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from webapp.clock import monotonic
@@ -37,6 +38,14 @@ LEFTOVERS_SECONDS = 10.0
 _LONGEST_END_SECONDS = 5.0
 
 
+@dataclass(frozen=True)
+class ForWork:
+    """How to look whether any job is due: so often at least, and with these limits where ops set none."""
+
+    poll_seconds: float = LOOK_SECONDS
+    stage_limits: Mapping[str, int] = field(default_factory=dict)
+
+
 class Liveness:
     """One thread. `is_sure` says whether others believe that this process lives: only then may it take jobs."""
 
@@ -49,23 +58,24 @@ class Liveness:
         on_freed: Callable[[], None],
         on_lost: Callable[[], None],
         on_broken: Callable[[str], None],
-        poll_seconds: float = LOOK_SECONDS,
         on_work: Callable[[], None] = lambda: None,
+        for_work: ForWork | None = None,
     ) -> None:
+        for_work = for_work or ForWork()
         self._registration = registration
         self._queue = queue
         self._app_context = app_context
         self._on_freed = on_freed
         self._on_lost = on_lost
         self._on_work = on_work
-        self._look_seconds = min(LOOK_SECONDS, poll_seconds)
+        self._look_seconds = min(LOOK_SECONDS, for_work.poll_seconds)
         self._ending = threading.Event()
         self._is_sure = threading.Event()
         self._strangers: frozenset[tuple[UUID, int]] | None = None
         self._suspects: dict[tuple[UUID, int], float] = {}
         self._leftovers_at = monotonic() + LEFTOVERS_SECONDS
         with app_context():
-            self._lock = SessionLock(db.engine)
+            self._lock = SessionLock(db.engine, for_work.stage_limits)
         self._has_lock = self._is_pooled = self._was_lost = False
         self._looked_at: float | None = None
         self._thread = Guarded("liveness", self._watch, on_broken)

@@ -10,6 +10,7 @@ lock would say nothing there. That is found out before it is relied on.
 import secrets
 import select
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from weakref import finalize
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
 from webapp.database_errors import DATABASE_ERRORS
-from webapp.jobs.due import IS_DUE
+from webapp.jobs import due
 from webapp.jobs.postgresql import PLANNER
 
 # A connection that was cut without a word is given up by both sides after about ten seconds.
@@ -53,12 +54,13 @@ class Look:
 class SessionLock:
     """One connection that is used for nothing else. For one thread, but for `nudge`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, stage_limits: Mapping[str, int] | None = None) -> None:
         # Not from the pool, whose connections are checked, reset and replaced.
         self._engine = create_engine(
             engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=_CONNECT
         )
         self._connection: Connection | None = None
+        self._values = due.values(stage_limits or {})
         self._ear, self._mouth = socket.socketpair()
         self._mouth.setblocking(False)
         finalize(self, _close, self._ear, self._mouth)
@@ -84,7 +86,7 @@ class SessionLock:
         """Who of the registered workers holds its lock; an error where our own session is gone."""
         if self._connection is None:
             raise LookupError("there is no session to look with")
-        rows = self._connection.execute(_LOOK).all()
+        rows = self._connection.execute(_LOOK, self._values).all()
         return Look(
             is_known=any(row.holder == row.me for row in rows if row.id == own),
             free=frozenset((row.id, row.lock_key) for row in rows if row.id != own and row.holder is None),
@@ -143,7 +145,7 @@ def _close(*ends: socket.socket) -> None:
 _WHO = text("SELECT pg_backend_pid()")
 # pg_locks keeps a key of 64 bits in two halves.
 _LOOK = text(f"""
-    WITH line AS MATERIALIZED (SELECT ({IS_DUE}) AS is_due)
+    WITH line AS MATERIALIZED (SELECT ({due.IS_DUE}) AS is_due)
     SELECT w.id, w.lock_key, l.pid AS holder, pg_backend_pid() AS me,
         (SELECT line.is_due FROM line)
     FROM workers w

@@ -13,7 +13,7 @@ from webapp.wiring import Services
 from webapp.worker import chores
 from webapp.worker.attempt import Attempts, Handler, LightHandler
 from webapp.worker.handlers import HANDLERS, LIGHT_HANDLERS
-from webapp.worker.liveness import Liveness
+from webapp.worker.liveness import ForWork, Liveness
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
 from webapp.worker.register import Registration
@@ -131,8 +131,8 @@ class Workshop:
             on_freed=self._pool.wake,
             on_lost=self._pool.doubt,
             on_broken=on_broken,
-            poll_seconds=self._settings.poll_seconds,
             on_work=self._pool.wake,
+            for_work=ForWork(self._settings.poll_seconds, dict(self._settings.stage_limits)),
         )
 
     def _timers(self) -> list[Timer]:
