@@ -9,6 +9,8 @@ quicker, and nothing else is done.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import cast
 from uuid import UUID
 
 from sqlalchemy import (
@@ -16,7 +18,7 @@ from sqlalchemy import (
     ColumnElement,
     Exists,
     Select,
-    TextClause,
+    Table,
     Uuid,
     and_,
     bindparam,
@@ -29,6 +31,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.orm import aliased
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from webapp.clock import after, new_id, now
 from webapp.db import UtcDateTime, session
@@ -39,7 +42,9 @@ from webapp.documents.states import DocumentStatus, EventKind, FailureType, RunS
 
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 _ERROR_CHARACTERS_MAX = 2000
-_ADD = insert(ProcessingRun.__table__)  # type: ignore[arg-type] # a table, as its mapper does not know
+# The tables themselves: to ask the mappers takes longer than the database.
+_runs, _documents = cast(Table, ProcessingRun.__table__), cast(Table, Document.__table__)
+_ADD = insert(_runs)
 # Whether another run stands before the one that is being updated: it runs, or has waited longer. For both databases.
 AHEAD = """EXISTS (
     SELECT 1 FROM processing_runs other WHERE other.document_id = processing_runs.document_id
@@ -98,9 +103,7 @@ def create_first(org_id: UUID, document_id: UUID) -> NewRun:
 def start(run_id: UUID) -> bool:
     """QUEUED to RUNNING, if none of its document is running and none has waited longer."""
     run = _lock_with_document(run_id)
-    if run is None or not _move(
-        run_id, RunState.QUEUED, text(f"NOT {AHEAD}"), state=RunState.RUNNING, started_at=now()
-    ):
+    if run is None or session().execute(_START, {"run": run_id}).first() is None:
         return False
     events.record(run.org_id, run.document_id, run_id, EventKind.RUN_STARTED)
     return True
@@ -109,7 +112,7 @@ def start(run_id: UUID) -> bool:
 def succeed(run_id: UUID) -> Ended | None:
     """RUNNING to SUCCEEDED: from now on its result is what readers see. None when it had ended before."""
     run = _lock_with_document(run_id)
-    if run is None or not _move(run_id, RunState.RUNNING, state=RunState.SUCCEEDED, finished_at=now()):
+    if run is None or not _move(run_id, RunState.RUNNING, RunState.SUCCEEDED):
         return None
     return _after_end(run, EventKind.RUN_SUCCEEDED, published_run_id=run_id)
 
@@ -121,8 +124,8 @@ def fail(run_id: UUID, failure_type: FailureType, code: str, message: str) -> En
     """
     run = _lock_with_document(run_id)
     error = message[:_ERROR_CHARACTERS_MAX]
-    values = {"failure_type": failure_type, "failure_code": code, "error": error, "finished_at": now()}
-    if run is None or not any(_move(run_id, state, state=RunState.FAILED, **values) for state in _LIVE):
+    values = {"failure_type": failure_type, "failure_code": code, "error": error}
+    if run is None or not any(_move(run_id, state, RunState.FAILED, **values) for state in _LIVE):
         return None
     return _after_end(run, EventKind.RUN_FAILED, {"failure_type": failure_type, "code": code})
 
@@ -130,7 +133,7 @@ def fail(run_id: UUID, failure_type: FailureType, code: str, message: str) -> En
 def time_out(run_id: UUID) -> Ended | None:
     """RUNNING to TIMED_OUT. None when it had ended before."""
     run = _lock_with_document(run_id)
-    if run is None or not _move(run_id, RunState.RUNNING, state=RunState.TIMED_OUT, finished_at=now()):
+    if run is None or not _move(run_id, RunState.RUNNING, RunState.TIMED_OUT):
         return None
     return _after_end(run, EventKind.RUN_TIMED_OUT)
 
@@ -138,8 +141,8 @@ def time_out(run_id: UUID) -> Ended | None:
 def cancel(run_id: UUID, by: str | None = None) -> Ended | None:
     """QUEUED or RUNNING to CANCELLED, because somebody said so. None when it had ended before."""
     run = _lock_with_document(run_id)
-    values = {"state": RunState.CANCELLED, "failure_type": FailureType.CANCELLED, "finished_at": now()}
-    if run is None or not any(_move(run_id, state, **values) for state in _LIVE):
+    kind = FailureType.CANCELLED
+    if run is None or not any(_move(run_id, state, RunState.CANCELLED, failure_type=kind) for state in _LIVE):
         return None
     return _after_end(run, EventKind.RUN_CANCELLED, {"by": by} if by else None)
 
@@ -238,9 +241,7 @@ def _insert(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> UUID:
 
 
 def _lock_with_document(run_id: UUID) -> LiveRun | None:
-    known = select(ProcessingRun.id, ProcessingRun.org_id, ProcessingRun.document_id)
-    known = known.join(Document, Document.id == ProcessingRun.document_id).where(ProcessingRun.id == run_id)
-    row = session().execute(known.with_for_update(of=Document)).one_or_none()
+    row = session().execute(_LOCK, {"run": run_id}).one_or_none()
     return None if row is None else LiveRun(*row)
 
 
@@ -252,11 +253,17 @@ def _newest_first(runs: Select[UUID]) -> Select[UUID]:
     return runs.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc())
 
 
-def _move(run_id: UUID, old: RunState, /, *conditions: TextClause, **values: object) -> bool:
+def _move(run_id: UUID, old: RunState, new: RunState, **values: object) -> bool:
     """The one UPDATE of a transition."""
-    change = update(ProcessingRun).where(ProcessingRun.id == run_id, ProcessingRun.state == old, *conditions)
-    changed = change.values(**values).returning(ProcessingRun.id).execution_options(synchronize_session=False)
-    return session().execute(changed).first() is not None
+    row = {"run": run_id, "old": old, "new": new, **{f"to_{name}": value for name, value in values.items()}}
+    return session().execute(_ending(*values), row).first() is not None
+
+
+@cache
+def _ending(*names: str) -> ReturningUpdate[UUID]:
+    values = {"state": bindparam("new"), "finished_at": now(), **{name: bindparam(f"to_{name}") for name in names}}
+    change = update(_runs).where(_runs.c.id == bindparam("run"), _runs.c.state == bindparam("old"))
+    return change.values(values).returning(_runs.c.id)
 
 
 def _after_end(
@@ -269,9 +276,9 @@ def _after_end(
 def _derive_status(document_id: UUID, publishing: UUID | None = None) -> tuple[UUID | None, datetime | None]:
     """A document's status follows from its newest run, and from nothing else; its next run in line, and since when."""
     state, published, next_id, since = session().execute(_STANDING, {"document": document_id}).one()
-    result = {} if publishing is None else {"published_run_id": publishing}
     status = status_for(RunState(state), has_result=bool(publishing or published))
-    _change_document(document_id, status=status, **result)
+    # Objects that the caller has loaded stay as they were: an expired one could not be read after the end.
+    session().execute(_SHOW, {"document": document_id, "to_status": status, "to_published": publishing or published})
     return next_id, since
 
 
@@ -292,12 +299,6 @@ def status_for(state: RunState, *, has_result: bool) -> DocumentStatus:
 
 def _is_of_recording() -> Exists:
     return exists().where(Document.id == ProcessingRun.document_id, are_recordings())
-
-
-def _change_document(document_id: UUID, **values: object) -> None:
-    # Objects that the caller has loaded stay as they were: an expired one could not be read after the end.
-    change = update(Document).where(Document.id == document_id).values(**values)
-    session().execute(change.execution_options(synchronize_session=False))
 
 
 def _running(condition: ColumnElement[bool], limit: int) -> list[LiveRun]:
@@ -327,5 +328,22 @@ def _standing() -> Select[str, UUID | None, UUID, datetime]:
     )
 
 
-# Made once: to make it takes longer than to ask it.
+# Made once: to make them takes longer than to ask them.
 _STANDING = _standing()
+_SHOW = (
+    update(_documents)
+    .where(_documents.c.id == bindparam("document", type_=Uuid()))
+    .values(status=bindparam("to_status"), published_run_id=bindparam("to_published"))
+)
+_START = (
+    update(_runs)
+    .where(_runs.c.id == bindparam("run", type_=Uuid()), _runs.c.state == RunState.QUEUED, text(f"NOT {AHEAD}"))
+    .values(state=RunState.RUNNING, started_at=now())
+    .returning(_runs.c.id)
+)
+_LOCK = (
+    select(_runs.c.id, _runs.c.org_id, _runs.c.document_id)
+    .join_from(_runs, _documents, _documents.c.id == _runs.c.document_id)
+    .where(_runs.c.id == bindparam("run", type_=Uuid()))
+    .with_for_update(of=_documents)
+)
