@@ -45,16 +45,32 @@ def drain(owner_url: str, size: Size) -> None:
         def drained(url: str, name: str, one: Peer, processes: int = processes) -> float:
             jobs = size.jobs // 5 if name == "procrastinate" else size.jobs
             with Workers(name, url, processes) as workers:
-                workers.go()
-                one.enqueue(url, _WARM_UP)
-                _processes.wait_until_done(url, one.UNFINISHED)
-                # All begin idle, and find everything at once: what starting costs is not asked here.
-                threading.Event().wait(_SETTLE_SECONDS)
-                one.enqueue(url, jobs, batch=jobs)
-                began_at = time.perf_counter()
-                return jobs / (_processes.wait_until_done(url, one.UNFINISHED) - began_at)
+                return _drained(workers, url, one, jobs)
 
         report(f"drain, {processes} process(es)", rounds_of(drained, owner_url, size.rounds))
+
+
+def ordinary(owner_url: str, size: Size) -> None:
+    """The same for jobs that each start and end a run, write two events and change a document, as the product's do."""
+    for processes in (1, 2):
+        found = []
+        for _ in range(size.rounds):
+            with _processes.database(owner_url, "bench_ordinary") as url:
+                on_docmill.install(url)
+                with Workers(OURS, url, processes, BENCH_ORDINARY="1") as workers:
+                    found.append(_drained(workers, url, on_docmill, size.jobs // 5))
+        report(f"whole runs, {processes} process(es)", {OURS: statistics.median(found)})
+
+
+def _drained(workers: Workers, url: str, one: Peer, jobs: int) -> float:
+    """Jobs a second. All begin idle, and find everything at once: what starting costs is not asked here."""
+    workers.go()
+    one.enqueue(url, _WARM_UP)
+    _processes.wait_until_done(url, one.UNFINISHED)
+    threading.Event().wait(_SETTLE_SECONDS)
+    one.enqueue(url, jobs, batch=jobs)
+    began_at = time.perf_counter()
+    return jobs / (_processes.wait_until_done(url, one.UNFINISHED) - began_at)
 
 
 def each(owner_url: str, size: Size) -> None:
@@ -181,6 +197,7 @@ _CROWD = (
 
 ON_POSTGRESQL = {
     "drain": drain,
+    "ordinary": ordinary,
     "each": each,
     "pickup": pickup,
     "enqueue": enqueue,
