@@ -30,7 +30,6 @@ from sqlalchemy import (
     type_coerce,
     update,
 )
-from sqlalchemy.orm import aliased
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from webapp.clock import after, new_id, now
@@ -313,18 +312,18 @@ def _standing() -> Select[str, UUID | None, UUID, datetime]:
 
     That one is next, unless a run is at work: a queued one can be cancelled meanwhile.
     """
-    own, running, newest, following = (aliased(ProcessingRun) for _ in range(4))
+    own, running, newest, following = (_runs.alias().c for _ in range(4))
     document: BindParameter[UUID] = bindparam("document", type_=Uuid())
     runs = select(own.id).where(own.document_id == document)
     last = runs.order_by(own.created_at.desc(), own.id.desc()).limit(1)
     busy = exists().where(running.document_id == document, running.state == RunState.RUNNING)
     first = runs.where(own.state == RunState.QUEUED, ~busy).order_by(own.created_at, own.id).limit(1)
     return (
-        select(newest.state, Document.published_run_id, following.id, following.created_at)
-        .select_from(Document)
-        .join(newest, newest.id == last.scalar_subquery())
-        .outerjoin(following, following.id == first.scalar_subquery())
-        .where(Document.id == document)
+        select(newest.state, _documents.c.published_run_id, following.id, following.created_at)
+        .select_from(_documents)
+        .join(newest.id.table, newest.id == last.scalar_subquery())
+        .outerjoin(following.id.table, following.id == first.scalar_subquery())
+        .where(_documents.c.id == document)
     )
 
 
