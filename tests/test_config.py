@@ -59,6 +59,7 @@ def test_embedded_runs_on_postgresql_too(tmp_path: Path) -> None:
         ("EMBEDDINGS", "magic", "Use one of"),
         ("STAGE_LIMITS", "proces_document=4", "there is no stage 'proces_document'. Stages: process_document, "),
         ("STAGE_LIMITS", "process_document=0", "process_document=0 is no limit"),
+        ("STAGE_LIMITS", "process_document=3000000000", "is no limit from 1 to 10000"),
         ("STAGE_LIMITS", "process_document=many", "process_document=many is no limit"),
     ],
 )

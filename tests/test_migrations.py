@@ -162,6 +162,22 @@ def test_a_full_database_goes_forward_without_losing_a_row(unmigrated: Flask) ->
         engine.dispose()
 
 
+@pytest.mark.parametrize("unmigrated", ["postgresql"], indirect=True)
+def test_the_rules_of_rows_can_be_asked_by_whoever_writes_them(unmigrated: Flask) -> None:
+    """Even where somebody is careful with what everybody may do."""
+    settings = unmigrated.config["DOCMILL_SETTINGS"]
+    engine = sa.create_engine(settings.database_owner_url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.execute(sa.text("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC"))
+    with unmigrated.app_context():
+        flask_migrate.upgrade()
+    engine = sa.create_engine(settings.database_url, poolclass=sa.NullPool)
+    sa.event.listen(engine, "connect", _see_everything)
+    with engine.begin() as connection:
+        _fill(connection)
+    engine.dispose()
+
+
 def _see_everything(connection: Any, _: object) -> None:
     is_sqlite = isinstance(connection, sqlite3.Connection)
     connection.execute("PRAGMA foreign_keys = ON" if is_sqlite else "SET app.scope = 'system'")

@@ -179,15 +179,19 @@ def _queue(env: Reader) -> dict[str, Any]:
     }
 
 
+STAGE_LIMIT_MAX = 10_000
+
+
 def _stage_limits(env: Reader) -> tuple[tuple[str, int], ...]:
     """`process_document=4,analyze=2`: so many jobs of a stage at once, in the whole installation."""
     found = env.pairs("STAGE_LIMITS", "process_document=4")
     for stage, number in found:
         if stage not in STAGE_NAMES:
             raise SettingsError(f"STAGE_LIMITS: there is no stage {stage!r}. Stages: {', '.join(STAGE_NAMES)}.")
-        if not (number.isascii() and number.isdigit() and int(number) > 0):
+        if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= STAGE_LIMIT_MAX):
             raise SettingsError(
-                f"STAGE_LIMITS: {stage}={number} is no limit. Example: STAGE_LIMITS=process_document=4."
+                f"STAGE_LIMITS: {stage}={number} is no limit from 1 to {STAGE_LIMIT_MAX}."
+                " Example: STAGE_LIMITS=process_document=4."
             )
     return tuple((stage, int(number)) for stage, number in found)
 

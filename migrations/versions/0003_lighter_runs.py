@@ -51,20 +51,32 @@ _RULES = {
 
 def upgrade() -> None:
     """Lighter by an index everywhere; on PostgreSQL also policies and checks. No row changes."""
+    if op.get_bind().dialect.name == "postgresql":
+        _lock()
     # The unique constraint over org, document and run begins with the same columns.
     op.drop_index("ix_processing_runs_org_id_document_id", _RUNS)
     if op.get_bind().dialect.name == "postgresql":
         # The queue asks in the scope `system`, for each row that it reads and each that it writes.
-        _policies(f"{_IS_SYSTEM} OR {_IS_OF_ORG}")
         _one_check()
+        _policies(f"{_IS_SYSTEM} OR {_IS_OF_ORG}")
 
 
 def downgrade() -> None:
     """Back to what was there before."""
     if op.get_bind().dialect.name == "postgresql":
+        _lock()
         _many_checks()
         _policies(f"{_IS_OF_ORG} OR {_IS_SYSTEM}")
     op.create_index("ix_processing_runs_org_id_document_id", _RUNS, ["org_id", "document_id"])
+
+
+def _lock() -> None:
+    """All tables before anything is done, in the order in which the application locks them, so that neither waits for
+    the other: who is at work meanwhile waits for some milliseconds, or this gives up and has changed nothing.
+    """
+    first = ("document_processing_jobs", "documents", _RUNS)
+    rest = [table for table in _ORG_TABLES if table not in first]
+    op.execute(sa.text(f"LOCK TABLE {', '.join((*first, *rest))} IN ACCESS EXCLUSIVE MODE"))
 
 
 def _policies(condition: str) -> None:

@@ -49,6 +49,7 @@ CONTROLS: dict[str, tuple[Callable[[SqlLetterbox], None], bool]] = {
     "resumed": (_pause_a_little, True),
     "full": (lambda letterbox: letterbox.queue.limit(STAGE, 2), False),
     "room": (lambda letterbox: letterbox.queue.limit(STAGE, 3), True),
+    "all at rest": (lambda letterbox: letterbox.queue.slow(EVERY_STAGE, 600), True),
     "at rest": (lambda letterbox: letterbox.queue.slow(STAGE, 600), False),
 }
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
-from tests.emulators.wire import wired
+from tests.emulators.wire import Wire, wired
 from tests.jobs.letterbox import SqlLetterbox, enqueue, ids
 from webapp.clock import new_id
 from webapp.db import transaction
@@ -120,7 +120,7 @@ def test_what_is_said_about_a_stage_is_weighed(
     enqueue(letterbox)
     enqueue(letterbox)
     control(letterbox)
-    assert from_one_line() is None
+    assert from_one_line() == []
     assert len(letterbox.queue.claim("a", 10)) < 2
 
 
@@ -135,30 +135,39 @@ def test_jobs_that_others_are_taking_are_passed_by(letterbox: SqlLetterbox) -> N
         assert letterbox.together(from_one_line) == [None]
 
 
-def test_a_claim_is_one_round_trip_once_it_knows_the_lines(database: DatabaseUnderTest, tmp_path: Path) -> None:
+@pytest.fixture
+def wired_letterbox(database: DatabaseUnderTest, tmp_path: Path) -> Iterator[tuple[Wire, SqlLetterbox]]:
     with wired(database.url) as (wire, url):
         app = make_bare_app(settings_for(tmp_path / "data", DATABASE_URL=url))
         with app.app_context():
-            letterbox = SqlLetterbox(app)
-
-            def claims() -> list[int]:
-                """The round trips of claims, one after the other."""
-                costs = []
-                for _ in range(4):
-                    before = wire.round_trips
-                    assert len(letterbox.queue.claim("a", 1)) == 1
-                    costs.append(wire.round_trips - before)
-                return costs
-
-            def fill() -> None:
-                for _ in range(4):
-                    enqueue(letterbox)
-
-            fill()
-            assert claims()[-1] == 1
-            enqueue(letterbox, stage="z", delay_seconds=1000)
-            fill()
-            weighed = claims()
-            assert weighed[0] > 1
-            assert weighed[-1] == 1
+            yield wire, SqlLetterbox(app)
         dispose(app)
+
+
+@pytest.mark.parametrize("light", [[], ["light"]], ids=["all", "all but some"])
+def test_a_claim_is_one_round_trip_once_it_knows_the_lines(
+    wired_letterbox: tuple[Wire, SqlLetterbox], light: list[str]
+) -> None:
+    wire, letterbox = wired_letterbox
+
+    def claims() -> list[int]:
+        """The round trips of claims, one after the other."""
+        costs = []
+        for _ in range(4):
+            before = wire.round_trips
+            assert len(letterbox.queue.claim("a", 1, without=light)) == 1
+            costs.append(wire.round_trips - before)
+        return costs
+
+    def fill() -> None:
+        for _ in range(4):
+            enqueue(letterbox)
+
+    fill()
+    assert claims()[-1] == 1
+    enqueue(letterbox, stage="light", delay_seconds=1000)
+    enqueue(letterbox, stage="light", priority=Priority.BULK)
+    fill()
+    weighed = claims()
+    assert weighed[0] > 1
+    assert weighed[1:] == [1, 1, 1] if light else weighed[-1] == 1

@@ -68,8 +68,17 @@ def questions(tmp_path: Path) -> Iterator[Questions]:
 
 
 @pytest.fixture
-def bench(questions: Questions, database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Bench]:
-    variables = {"POLL_SECONDS": str(POLL_SECONDS), "EXECUTION": "embedded" if database.name == "sqlite" else "workers"}
+def stage_limits() -> str:
+    return ""
+
+
+@pytest.fixture
+def bench(questions: Questions, database: DatabaseUnderTest, tmp_path: Path, stage_limits: str) -> Iterator[Bench]:
+    variables = {
+        "POLL_SECONDS": str(POLL_SECONDS),
+        "EXECUTION": "embedded" if database.name == "sqlite" else "workers",
+        "STAGE_LIMITS": stage_limits,
+    }
     app = create_app(settings_for(tmp_path / "data", DATABASE_URL=database.url, **variables))
     with app.app_context():
         yield Bench(app, app.extensions["docmill"])
@@ -102,12 +111,14 @@ def test_an_idle_worker_asks_once_a_poll_and_misses_nothing(bench: Bench, questi
 
 
 @pytest.mark.usefixtures("waits_once")
-def test_so_does_a_worker_whose_stage_is_full(bench: Bench, questions: Questions) -> None:
+@pytest.mark.parametrize("stage_limits", ["", "process_document=1"], ids=["by ops", "by the settings"])
+def test_so_does_a_worker_whose_stage_is_full(bench: Bench, questions: Questions, stage_limits: str) -> None:
     _work_is_done(bench, 1)
     bench.queue.pause(PROCESS_DOCUMENT)
     for _ in range(2):
         bench.new_run()
-    bench.queue.limit(PROCESS_DOCUMENT, 1)
+    if not stage_limits:
+        bench.queue.limit(PROCESS_DOCUMENT, 1)
     (theirs,) = _takes_one(bench)
     _asks_once_a_poll(questions)
     assert bench.queue.counts()[JobStatus.COMPLETED] == 1

@@ -4,7 +4,9 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -14,16 +16,21 @@ from sqlalchemy import delete, select, update
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.emulators.pooler import Pooler, pooler
 from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, wait_for
+from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import db, reading, transaction
 from webapp.jobs.model import Worker
 from webapp.jobs.queue import Job
 from webapp.jobs.states import JobStatus
+from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.pipeline.steps import Snoozed, StageContext
 from webapp.wiring import wire
 from webapp.worker import liveness as liveness_module
+from webapp.worker import session_lock
 from webapp.worker.liveness import Liveness
 from webapp.worker.register import Registration
 from webapp.worker.session_lock import SessionLock
+from webapp.worker.workshop import Workshop
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 KEY = 4711
@@ -262,6 +269,18 @@ def _cut_from(connection: "psycopg.Connection[tuple[object, ...]]", name: str) -
     connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
 
+def test_a_look_needs_no_options_of_its_connection(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pooler passes none on; who sees no org's jobs would take the silence for an empty line, and sleep for ever."""
+    bare = {name: value for name, value in session_lock._CONNECT.items() if name != "options"}
+    monkeypatch.setattr(session_lock, "_CONNECT", bare)
+    lock, registration = SessionLock(db.engine), Registration(threads=1)
+    registration.vouch(lock.acquire())
+    assert not lock.look(registration.id).is_due
+    bench.new_run()
+    assert lock.look(registration.id).is_due
+    lock.let_go()
+
+
 class TestPooler:
     @pytest.fixture(params=["transaction", "session"])
     def pooled(self, request: pytest.FixtureRequest, database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Pooler]:
@@ -302,6 +321,33 @@ class TestPooler:
             bench = Bench(pooled_app, wire(pooled_app.config["DOCMILL_SETTINGS"]))
             yield bench
             bench.close()
+
+    @pytest.mark.slow
+    def test_a_whole_worker_finds_through_it_what_nobody_rings_for(self, pooled: Pooler, tmp_path: Path) -> None:
+        variables = {"DATABASE_URL": pooled.url, "POLL_SECONDS": "0.2", "EXECUTION": "workers"}
+        app = create_app(settings_for(tmp_path / "data", **variables))
+        has_waited: set[UUID] = set()
+
+        def handler(context: StageContext) -> None:
+            if context.run_id not in has_waited:
+                has_waited.add(context.run_id)
+                raise Snoozed(0.5)
+            finish(context)
+
+        def is_done(number: int) -> bool:
+            return bench.queue.counts()[JobStatus.COMPLETED] == number
+
+        with app.app_context():
+            bench = Bench(app, app.extensions["docmill"])
+            workshop = Workshop(app, bench.broken.append, handlers={PROCESS_DOCUMENT: handler})
+            workshop.start()
+            try:
+                for number in (1, 2):
+                    bench.new_run()
+                    wait_for(partial(is_done, number))
+            finally:
+                workshop.drain()
+        dispose(app)
 
     @pytest.mark.slow
     def test_jobs_are_done_through_it(self, pooled_bench: Bench) -> None:

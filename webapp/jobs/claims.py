@@ -27,7 +27,7 @@ class Claims:
             taken = self._try(replace(wanted, more_lines=more_lines) if more_lines else wanted)
             if taken.leases or not taken.is_contended:
                 return taken
-        return _nothing()
+        return Taken([])
 
     def _try(self, wanted: Wanted) -> Taken:
         with hot() as here:
@@ -40,25 +40,21 @@ class Claims:
             with _together(here):
                 rooms = here.statements.rooms(here.cursor, self._limits)
                 self._are_controlled = bool(self._limits) or rooms is None or bool(rooms)
-                return _nothing() if rooms is None else _taken(here, wanted, rooms)
+                return Taken([]) if rooms is None else _weighed(here, wanted, rooms)
 
     def _take_freely(self, here: Hot, wanted: Wanted) -> Taken:
         taken = None
         if self._is_one_line and here.statements is postgresql and not wanted.more_lines:
             taken = postgresql.claim_from_one_line(here, wanted)
         if taken is None:
-            taken = _taken(here, wanted, None)
+            taken = _weighed(here, wanted, None)
         self._is_one_line = taken.is_one_line
         return taken
 
 
-def _taken(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
+def _weighed(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     taken: Taken = here.statements.claim(here, wanted, rooms)
     return taken
-
-
-def _nothing() -> Taken:
-    return Taken([], is_controlled=True, is_contended=False, is_one_line=False)
 
 
 @contextmanager

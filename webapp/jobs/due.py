@@ -60,11 +60,12 @@ def _next(condition: str, place: str, *, is_round: str = "false") -> str:
 _STEPS = f"floor(extract(epoch FROM statement_timestamp() - slowed_until) / {RECOVERY_SECONDS})"
 _SLOW_LIMIT = f"CASE WHEN {_STEPS} < {RECOVERED_AT.bit_length() - 1} THEN power(2, {_STEPS}) END"
 _AT_WORK = f"SELECT count(*) FROM document_processing_jobs job WHERE job.{LEASED} AND job.stage = said.stage"
-# A claim counts more carefully, and alone; whoever has nothing to do need not, as long as nothing is to be had.
+# As a claim sees them, but counted without its lock: to be wrong for a moment costs a claim or a look more. Of all
+# stages together nothing counts but a pause.
 _CLOSED = f"""
 closed AS MATERIALIZED (
     SELECT said.stage FROM (
-        SELECT stage, paused OR slowed_until > statement_timestamp() AS is_at_rest,
+        SELECT stage, paused OR (stage <> '{EVERY_STAGE}' AND slowed_until > statement_timestamp()) AS is_at_rest,
             least(job_limit, CASE WHEN slowed_until <= statement_timestamp() THEN {_SLOW_LIMIT} END) AS most
         FROM stage_controls
         UNION ALL

@@ -57,14 +57,14 @@ class Taken:
     """What a claim brought, and why it may have brought nothing."""
 
     leases: list[Lease]
-    is_controlled: bool
+    is_controlled: bool = False
     """Somebody paused, limited or slowed a stage: the claim has to be made with its rooms."""
-    is_contended: bool
+    is_contended: bool = False
     """There are due jobs, but others have just locked them."""
-    is_one_line: bool
-    """As far as the claim looked, all due jobs are of one stage, one priority and one org."""
     along: Sequence[tuple[Any, ...]] = ()
     """What was found along with each of them."""
+    is_one_line: bool = False
+    """All jobs that are due or delayed are of one stage, one priority and one org, as far as the claim could tell."""
 
 
 def as_json(value: Mapping[str, Any]) -> str:

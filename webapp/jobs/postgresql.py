@@ -108,10 +108,10 @@ _ENQUEUES = {
 def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
     rows = _claim(wanted.along).fetch(here, claim_values(wanted, rooms))
-    is_controlled, heads, lines = rows[0][:_PLACE]
+    is_controlled, is_contended, is_one_line = rows[0][:_PLACE]
     if rows[0][_PLACE] is None:
-        return Taken([], is_controlled=is_controlled, is_contended=heads > 0, is_one_line=lines <= 1)
-    return _taken(rows, is_one_line=lines <= 1)
+        return Taken([], is_controlled, is_contended, is_one_line=is_one_line)
+    return _taken(rows, is_one_line=is_one_line)
 
 
 def claim_from_one_line(here: Hot, wanted: Wanted) -> Taken | None:
@@ -120,15 +120,15 @@ def claim_from_one_line(here: Hot, wanted: Wanted) -> Taken | None:
     if not rows or rows[0][_PLACE] is not None:
         return _taken(rows, is_one_line=True)
     is_alone, is_controlled, is_open = rows[0][:_PLACE]
-    if is_alone and not is_controlled and not is_open:
-        return _taken([], is_one_line=True)
+    if is_controlled or (is_alone and not is_open):
+        return Taken([], is_controlled, is_one_line=is_alone)
     return None
 
 
 def _taken(rows: list[tuple[Any, ...]], *, is_one_line: bool) -> Taken:
     rows.sort(key=_place)
     leases, found = [Lease(*row[_LEASE]) for row in rows], [row[_ALONG] for row in rows]
-    return Taken(leases, is_controlled=False, is_contended=False, is_one_line=is_one_line, along=found)
+    return Taken(leases, along=found, is_one_line=is_one_line)
 
 
 @cache

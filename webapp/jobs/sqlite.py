@@ -85,7 +85,7 @@ def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
     cursor = here.cursor
     if rooms is None and cursor.execute(_ARE_CONTROLLED).fetchone()[0]:
-        return Taken([], is_controlled=True, is_contended=False, is_one_line=False)
+        return Taken([], is_controlled=True)
     rooms = rooms or {}
 
     def is_open(stage: str) -> bool:
@@ -99,13 +99,13 @@ def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     places = sorted(_places(cursor, lines[: wanted.limit], wanted.limit, standing))
     chosen = _within(places, rooms)[: wanted.limit]
     if not chosen:
-        return Taken([], is_controlled=False, is_contended=False, is_one_line=False)
+        return Taken([])
     lease = wanted.lease_id
     rows = cursor.execute(TAKE, (wanted.worker, lease.hex, json.dumps([place.job_id for place in chosen]))).fetchall()
     leases = {row[0]: _lease(lease, row) for row in rows}
     taken = [leases[place.job_id] for place in chosen]
     along = wanted.along.sqlite(cursor, [lease.run_id for lease in taken]) if wanted.along else ()
-    return Taken(taken, is_controlled=False, is_contended=False, is_one_line=False, along=along)
+    return Taken(taken, along=along)
 
 
 def rooms(cursor: Cursor, limits: Mapping[str, int]) -> dict[str, int] | None:

@@ -88,9 +88,12 @@ chosen AS MATERIALIZED (
 ),
 {_TAKEN}
 """
-_FOUND = """
-SELECT is_unknown, (SELECT count(*) FROM head), (SELECT count(*) FROM line), {taken}.*
-FROM control LEFT JOIN {taken} ON true
+# Of a closed stage one line is looked at, however many there are.
+_FOUND = f"""
+SELECT is_unknown, EXISTS (SELECT FROM head),
+    (SELECT count(*) <= 1 AND count(*) FILTER (WHERE {_IS_CLOSED}) = 0 FROM line LEFT JOIN room USING (stage)),
+    {{taken}}.*
+FROM control LEFT JOIN {{taken}} ON true
 """
 CLAIM = f"{_TAKE} {_FOUND.format(taken='taken')}"
 

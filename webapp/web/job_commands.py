@@ -6,6 +6,7 @@ from uuid import UUID
 
 import click
 
+from webapp.config import STAGE_LIMIT_MAX
 from webapp.db import reading
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
@@ -104,7 +105,7 @@ def _resume(stages: tuple[str, ...], *, is_all: bool) -> None:
 
 @group.command("limit")
 @click.argument("stage")
-@click.argument("number", type=click.IntRange(1, 10_000), required=False)
+@click.argument("number", type=click.IntRange(1, STAGE_LIMIT_MAX), required=False)
 def _limit(stage: str, number: int | None) -> None:
     """Let at most NUMBER jobs of a stage be at work at once; without a number, as the settings say."""
     services().queue.limit(_known(stage), number, NAME)

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
+from webapp.config import STAGE_LIMIT_MAX
 from webapp.db import reading
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.pipeline.stage_pause import resume_stage
@@ -24,8 +25,6 @@ from webapp.web.sentences import Sentence
 
 pages = Blueprint("stages", __name__, url_prefix="/ops")
 _audit = logging.getLogger("webapp.audit")
-
-LIMIT_MAX = 10_000
 
 
 @dataclass(frozen=True)
@@ -150,8 +149,8 @@ def _limit() -> int | None:
     text = "" if value is None else str(value).strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LIMIT_MAX):
-        raise Problem(422, detail=f"A limit is a whole number from 1 to {LIMIT_MAX}, or nothing.")
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= STAGE_LIMIT_MAX):
+        raise Problem(422, detail=f"A limit is a whole number from 1 to {STAGE_LIMIT_MAX}, or nothing.")
     return int(text)
 
 

@@ -25,8 +25,6 @@ from webapp.jobs.postgresql import PLANNER
 
 # A connection that was cut without a word is given up by both sides after about ten seconds.
 _TIMEOUTS = "-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=10000"
-# Whether anything is due is read from the index of due jobs, whatever the statistics say of them.
-_PLANNER = " ".join(f"-c {name}={value}" for name, value in PLANNER.items())
 _CONNECT = {
     "connect_timeout": 5,
     "keepalives_idle": 4,
@@ -34,8 +32,12 @@ _CONNECT = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
     "application_name": "docmill liveness",
-    "options": f"{_TIMEOUTS} -c statement_timeout=10s -c app.scope=system {_PLANNER}",
+    "options": _TIMEOUTS,
 }
+# A pooler passes no options on, and would let us look for ever at an empty table. Whether anything is due is read from
+# the index of due jobs, whatever the statistics say of them.
+_SETTINGS = {"app.scope": "system", "statement_timeout": "10s", **PLANNER}
+_SETTLE = text("SELECT " + ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _SETTINGS.items()))
 _PROBES = 8
 
 
@@ -73,6 +75,7 @@ class SessionLock:
             if not self._is_own(connection):
                 connection.close()
                 return None
+            connection.execute(_SETTLE)
             # A new key each time: an earlier session of ours may still be about to be missed.
             key = secrets.randbits(63)
             connection.scalar(text("SELECT pg_advisory_lock(:key)"), {"key": key})
