@@ -22,6 +22,7 @@ from webapp.jobs.hot import Lane, Wanted
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import JobError
 from webapp.jobs.states import JobStatus, Priority
+from webapp.jobs.taking import How
 from webapp.jobs.turns import LINES_MAX, NOBODY, Standing
 
 DONE, HELD, DELAYED = 20_000, 5_000, 50
@@ -89,10 +90,12 @@ def hot_plans(*, limit: int) -> dict[str, str]:
             return {name: _plan(cursor, "QUERY PLAN", *hot) for name, hot in _SQLITE.items()}
         cursor.execute(postgresql.PLAN_FOR_THIS_TRANSACTION)
         return {
-            "claim": _plan(cursor, "(FORMAT JSON)", taking.CLAIM, postgresql.claim_values(wanted, {"other": 0})),
-            "claim from one line": _plan(
-                cursor, "(FORMAT JSON)", taking.CLAIM_FROM_ONE_LINE, postgresql.claim_values(wanted, None)
-            ),
+            **{
+                f"claim {how}": _plan(
+                    cursor, "(FORMAT JSON)", taking.statement(how), postgresql.claim_values(wanted, {"other": 0})
+                )
+                for how in How
+            },
             "complete": _plan(cursor, "(FORMAT JSON)", postgresql.COMPLETE, (uuid4(), uuid4())),
             "complete many": _plan(cursor, "(FORMAT JSON)", postgresql.COMPLETE_MANY, ([uuid4()] * 50, [uuid4()] * 50)),
         }
@@ -143,7 +146,7 @@ def test_each_statement_finds_its_rows_by_an_index(crowded: SqlLetterbox) -> Non
     assert [plan for plan in seen if scans_the_table(plan)] == []
 
 
-_OF_LINES = {"claim", "claim from one line", "next line", "line"}
+_OF_LINES = {*(f"claim {how}" for how in How), "next line", "line"}
 
 
 @pytest.mark.slow
@@ -163,14 +166,14 @@ def test_a_claim_reads_no_more_however_many_jobs_there_are(
 ) -> None:
     """One million that are done, or 100,000 of another org that wait: statistics know nothing of them yet."""
     few = [enqueue(letterbox) for _ in range(3)]
-    before, before_from_one = _pages_read(), _pages_read(statement=taking.CLAIM_FROM_ONE_LINE)
+    before, before_from_first = _pages_read(), _pages_read(how=How.FROM_FIRST_LINE)
     (run,) = letterbox.new_runs(1, letterbox.new_org())
     assert database.superuser_url
     with psycopg.connect(database.superuser_url, autocommit=True) as connection:
         for statement in _CROWDS[crowd]:
             connection.execute(statement, {"org": run.org_id, "document": run.document_id, "run": run.id})
     assert _pages_read() <= before + 40
-    assert _pages_read(statement=taking.CLAIM_FROM_ONE_LINE) <= before_from_one + 40
+    assert _pages_read(how=How.FROM_FIRST_LINE) <= before_from_first + 40
     assert few[0].id in ids(letterbox.queue.claim("a", 2))
 
 
@@ -211,7 +214,7 @@ def test_a_claim_reads_no_more_however_many_orgs_wait(letterbox: SqlLetterbox, b
     assert _pages_read(NOBODY if behind == "nobody" else runs[300].org_id) < LINES_MAX * 9
 
 
-def _pages_read(behind: UUID = NOBODY, statement: str = taking.CLAIM) -> int:
+def _pages_read(behind: UUID = NOBODY, how: How = How.FREELY) -> int:
     """What a claim of two jobs reads, and changes; it is undone."""
     wanted = Wanted("a", new_id(), 2, Lane([], is_inside=False), Standing([], [], [], behind))
     with transaction(everywhere=True) as opened:
@@ -219,7 +222,7 @@ def _pages_read(behind: UUID = NOBODY, statement: str = taking.CLAIM) -> int:
         cursor = cast("Any", opened.connection().connection.driver_connection).cursor()
         cursor.execute(postgresql.PLAN_FOR_THIS_TRANSACTION)
         explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "
-        cursor.execute(explain + statement, postgresql.claim_values(wanted, None))
+        cursor.execute(explain + taking.statement(how), postgresql.claim_values(wanted, None))
         (((plan,),),) = cursor.fetchall()
         tried.rollback()
     return int(plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"])

@@ -29,6 +29,7 @@ from webapp.jobs import postgresql, taking
 from webapp.jobs.connections import connections, hot
 from webapp.jobs.hot import Lane, Wanted
 from webapp.jobs.queue import Lease
+from webapp.jobs.taking import How
 from webapp.jobs.turns import Standing
 from webapp.pipeline import claiming, lifecycle
 from webapp.pipeline.claiming import InHand
@@ -331,9 +332,10 @@ def test_no_plan_begins_with_the_runs_that_wait(office: Office, database: Databa
             connection.execute("ANALYZE")
     along = claiming._START_RUNS
     wanted = Wanted("a", new_id(), 4, Lane([], is_inside=False), Standing([], [], []), along)
-    for statement in (taking.claim_along(along), taking.claim_from_one_line_along(along)):
+    for how in How:
+        explain = "EXPLAIN (FORMAT JSON) " + taking.statement(how, along)
         with hot() as here:
-            here.cursor.execute("EXPLAIN (FORMAT JSON) " + statement, postgresql.claim_values(wanted, None))
+            here.cursor.execute(explain, postgresql.claim_values(wanted, {}))
             plan = json.dumps(here.cursor.fetchall())
         for needless in ("ix_processing_runs_live", "uq_processing_runs_one_running"):
             assert needless not in plan

@@ -11,15 +11,17 @@ from webapp.jobs.hot import Hot, Taken, Wanted
 # Others hold what they are about to take for less than a millisecond, but one that was frozen meanwhile holds it for
 # as long as the server lets it: a try looks at so many lines more than the one before.
 _MORE_LINES = (0, 16, 1_000)
+# A smaller statement takes from the first line alone. Where it could not, so many claims do without trying.
+_WEIGHED_CLAIMS = 16
 
 
 class Claims:
-    """Makes claims, and remembers what the last one met: controlled stages, one line. Safe to use from many threads."""
+    """Makes claims, and remembers what the last ones met. Safe to use from many threads."""
 
     def __init__(self, stage_limits: Mapping[str, int]) -> None:
         self._limits = stage_limits
         self._are_controlled = bool(stage_limits)
-        self._is_one_line = True
+        self._weighs_for = 0
 
     def claim(self, wanted: Wanted) -> Taken:
         """The jobs that could be had."""
@@ -43,13 +45,12 @@ class Claims:
                 return Taken([]) if rooms is None else _weighed(here, wanted, rooms)
 
     def _take_freely(self, here: Hot, wanted: Wanted) -> Taken:
-        taken = None
-        if self._is_one_line and here.statements is postgresql and not wanted.more_lines:
-            taken = postgresql.claim_from_one_line(here, wanted)
-        if taken is None:
-            taken = _weighed(here, wanted, None)
-        self._is_one_line = taken.is_one_line
-        return taken
+        if here.statements is postgresql and self._weighs_for <= 0:
+            if (taken := postgresql.claim_from_first_line(here, wanted)) is not None:
+                return taken
+            self._weighs_for = _WEIGHED_CLAIMS
+        self._weighs_for -= 1
+        return _weighed(here, wanted, None)
 
 
 def _weighed(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:

@@ -63,8 +63,6 @@ class Taken:
     """There are due jobs, but others have just locked them."""
     along: Sequence[tuple[Any, ...]] = ()
     """What was found along with each of them."""
-    is_one_line: bool = False
-    """All jobs that are due or delayed are of one stage, one priority and one org, as far as the claim could tell."""
 
 
 def as_json(value: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from webapp.jobs.hot import Hot, Taken, Wanted, as_json, controls_of, rooms_unde
 from webapp.jobs.model import LEASED
 from webapp.jobs.prepared import Prepared
 from webapp.jobs.queue import Lease, NewJob
-from webapp.jobs.taking import CLAIM, CLAIM_FROM_ONE_LINE, claim_along, claim_from_one_line_along
+from webapp.jobs.taking import How, statement
 from webapp.jobs.turns import NOBODY
 
 _JOBS = "document_processing_jobs"
@@ -107,44 +107,34 @@ _ENQUEUES = {
 
 def claim(here: Hot, wanted: Wanted, rooms: Mapping[str, int] | None) -> Taken:
     """Take due jobs; without `rooms` (how many of a stage may be taken) only where no stage is controlled."""
-    rows = _claim(wanted.along).fetch(here, claim_values(wanted, rooms))
-    is_controlled, is_contended, is_one_line = rows[0][:_PLACE]
-    if rows[0][_PLACE] is None:
-        return Taken([], is_controlled, is_contended, is_one_line=is_one_line)
-    return _taken(rows, is_one_line=is_one_line)
+    how = How.FREELY if rooms is None else How.IN_ROOMS
+    rows = _claim(how, wanted.along).fetch(here, claim_values(wanted, rooms))
+    is_controlled, is_contended, _ = rows[0][:_PLACE]
+    return Taken([], is_controlled, is_contended) if rows[0][_PLACE] is None else _taken(rows)
 
 
-def claim_from_one_line(here: Hot, wanted: Wanted) -> Taken | None:
-    """Take due jobs where all stand in one line, no stage is controlled and nobody is in the way; None elsewhere."""
-    rows = _claim_from_one_line(wanted.along).fetch(here, claim_values(wanted, None))
+def claim_from_first_line(here: Hot, wanted: Wanted) -> Taken | None:
+    """The same, where the first line has all that is wanted or all there is; None where that has to be found out."""
+    rows = _claim(How.FROM_FIRST_LINE, wanted.along).fetch(here, claim_values(wanted, None))
     if not rows or rows[0][_PLACE] is not None:
-        return _taken(rows, is_one_line=True)
-    is_alone, is_controlled, is_open = rows[0][:_PLACE]
-    if is_controlled or (is_alone and not is_open):
-        return Taken([], is_controlled, is_one_line=is_alone)
-    return None
+        return _taken(rows)
+    is_controlled, is_alone, is_open = rows[0][:_PLACE]
+    return Taken([], is_controlled) if is_controlled or (is_alone and not is_open) else None
 
 
-def _taken(rows: list[tuple[Any, ...]], *, is_one_line: bool) -> Taken:
+def _taken(rows: list[tuple[Any, ...]]) -> Taken:
     rows.sort(key=_place)
-    leases, found = [Lease(*row[_LEASE]) for row in rows], [row[_ALONG] for row in rows]
-    return Taken(leases, along=found, is_one_line=is_one_line)
+    return Taken([Lease(*row[_LEASE]) for row in rows], along=[row[_ALONG] for row in rows])
 
 
 @cache
-def _claim(along: Along[Any] | None) -> Prepared:
-    return Prepared(claim_along(along) if along else CLAIM)
-
-
-@cache
-def _claim_from_one_line(along: Along[Any] | None) -> Prepared:
-    return Prepared(claim_from_one_line_along(along) if along else CLAIM_FROM_ONE_LINE)
+def _claim(how: How, along: Along[Any] | None) -> Prepared:
+    return Prepared(statement(how, along))
 
 
 def claim_values(wanted: Wanted, rooms: Mapping[str, int] | None) -> dict[str, str]:
-    """The parameters of both claims."""
+    """The parameters of every claim."""
     return {
-        "guarded": str(rooms is not None),
         "stages": _array(_quoted(list(rooms or ()))),
         "rooms": _array(map(str, (rooms or {}).values())),
         "orgs": _array([org.hex for org in wanted.turns.orgs]),
