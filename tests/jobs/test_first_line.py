@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -72,6 +73,28 @@ def test_both_take_the_same(letterbox: SqlLetterbox, limit: int, lane: Lane) -> 
     assert len(expected or []) == (0 if lane is LIGHT else min(limit, 5))
     letterbox.queue.claim("b", 3)
     assert from_first_line(limit, lane) == after_weighing(limit, lane)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_stands_in_line_both_take_the_same(letterbox: SqlLetterbox, seed: int) -> None:
+    chance, answers = Random(seed), set()
+    runs = [run for org in (letterbox.new_org(), letterbox.new_org()) for run in letterbox.new_runs(12, org)]
+    for _ in range(40):
+        stages = chance.sample(("a", "light", "z"), chance.choice((1, 1, 2)))
+        priorities = chance.sample((Priority.PERSON, Priority.BULK), chance.choice((1, 2)))
+        chosen = runs[:12] if chance.random() < 0.7 else chance.sample(runs, 12)
+        for run in chosen[: chance.choice((1, 4, 12))]:
+            traits = {"held": chance.random() < 0.1, "delay_seconds": chance.choice((0, 0, 0, 1000))}
+            job = run.job(chance.choice(stages), priority=chance.choice(priorities), **traits)
+            letterbox.queue.enqueue([job])
+        limit, lane = chance.choice((1, 2, 5, 40)), chance.choice((EVERY, LIGHT, OTHERS))
+        found = from_first_line(limit, lane)
+        answers.add(None if found is None else bool(found))
+        if found is not None:
+            assert found == after_weighing(limit, lane)
+        for run in runs:
+            letterbox.queue.cancel_run(run.id)
+    assert answers == {None, True, False}
 
 
 def test_a_line_whose_time_has_not_come_has_nothing(letterbox: SqlLetterbox) -> None:
