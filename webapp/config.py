@@ -189,10 +189,8 @@ def _stage_limits(env: Reader) -> tuple[tuple[str, int], ...]:
         if stage not in STAGE_NAMES:
             raise SettingsError(f"STAGE_LIMITS: there is no stage {stage!r}. Stages: {', '.join(STAGE_NAMES)}.")
         if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= STAGE_LIMIT_MAX):
-            raise SettingsError(
-                f"STAGE_LIMITS: {stage}={number} is no limit from 1 to {STAGE_LIMIT_MAX}."
-                " Example: STAGE_LIMITS=process_document=4."
-            )
+            example = "Example: STAGE_LIMITS=process_document=4."
+            raise SettingsError(f"STAGE_LIMITS: {stage}={number} is no limit from 1 to {STAGE_LIMIT_MAX}. {example}")
     return tuple((stage, int(number)) for stage, number in found)
 
 

@@ -156,6 +156,8 @@ def test_deleting_asks_in_a_dialog(working: Visit, open_page: NewPage, files: Pa
     upload(page, files / "notes.md")
     expect(row(page, "notes.md")).to_have_attribute("data-status", "ready", timeout=READY)
     row(page, "notes.md").get_by_role("link").first.click()
+    # Until its scripts are there, Delete is a link to a page that asks.
+    page.wait_for_load_state()
     address = page.url
     page.locator("#delete").click()
     dialog = page.get_by_role("dialog")
