@@ -41,11 +41,7 @@ class Job(Base):
     __table_args__ = (
         *(CheckConstraint(rule, name=name).ddl_if(dialect="sqlite") for name, rule in _RULES.items()),
         # PostgreSQL reads each rule anew for each statement, which takes longer than ending a job; a function it keeps.
-        CheckConstraint(
-            "job_is_possible(status, lease_id, locked_by, started_at, heartbeat_at, completed_at, attempts,"
-            " max_attempts)",
-            name="possible",
-        ).ddl_if(dialect="postgresql"),
+        CheckConstraint("job_is_possible(document_processing_jobs)", name="possible").ddl_if(dialect="postgresql"),
         # A run belongs to its document for ever, so this one reference stands for both, at half the price.
         ForeignKeyConstraint(
             ["org_id", "document_id", "run_id"],

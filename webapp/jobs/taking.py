@@ -120,10 +120,11 @@ first AS MATERIALIZED (SELECT {HEAD} FROM {_JOBS} job WHERE {DUE} ORDER BY {HEAD
 line AS MATERIALIZED (
     SELECT first.*,
         (first.stage, first.priority, first.org_id) = (last.stage, last.priority, last.org_id) AS is_alone,
-        first.stage = last.stage AND NOT EXISTS (
-            SELECT FROM {_JOBS} job
-            WHERE {DUE} AND job.stage = first.stage AND job.priority = first.priority AND job.org_id > first.org_id
-        ) AS is_foremost,
+        (first.stage, first.priority, first.org_id) = (last.stage, last.priority, last.org_id)
+            OR first.stage = last.stage AND NOT EXISTS (
+                SELECT FROM {_JOBS} job
+                WHERE {DUE} AND job.stage = first.stage AND job.priority = first.priority AND job.org_id > first.org_id
+            ) AS is_foremost,
         {_ARE_CONTROLLED} AS is_controlled,
         first.available_at <= statement_timestamp() AND NOT ({_IS_OUTSIDE.replace("line.", "first.")}) AS is_open
     FROM first CROSS JOIN (SELECT {HEAD} FROM {_JOBS} job WHERE {DUE} ORDER BY {_TAIL} LIMIT 1) last
