@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,34 @@ def test_a_lock_that_is_not_to_be_had_fails_the_migration(
         with app.app_context(), pytest.raises(sa.exc.OperationalError, match="lock timeout"):
             flask_migrate.upgrade(directory=str(directory))
     dispose(app)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unmigrated", ["postgresql"], indirect=True)
+def test_who_is_at_work_never_waits_for_a_migration_that_waits(unmigrated: Flask) -> None:
+    """A transaction that holds one table and then wants another is let through, whatever their order."""
+    settings = unmigrated.config["DOCMILL_SETTINGS"]
+    with unmigrated.app_context():
+        flask_migrate.upgrade(revision="0002")
+        engine = sa.create_engine(settings.database_owner_url, poolclass=sa.NullPool)
+        with ThreadPoolExecutor(1) as other, engine.connect() as busy:
+            busy.execute(sa.text("SET lock_timeout = '2s'"))
+            busy.execute(sa.text("LOCK TABLE chunks IN ROW EXCLUSIVE MODE"))
+            migrated = other.submit(_migrate, unmigrated)
+            with pytest.raises(TimeoutError):
+                migrated.result(1)
+            for table in ("documents", "processing_runs", "document_processing_jobs"):
+                busy.execute(sa.text(f"LOCK TABLE {table} IN ROW EXCLUSIVE MODE"))
+            busy.rollback()
+            migrated.result(20)
+        with engine.connect() as connection:
+            assert connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == _heads()[0]
+        engine.dispose()
+
+
+def _migrate(app: Flask) -> None:
+    with app.app_context():
+        flask_migrate.upgrade()
 
 
 @on_both

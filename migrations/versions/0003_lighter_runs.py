@@ -5,8 +5,11 @@ Revises: 0002
 Create Date: 2026-11-18
 """
 
+import time
+
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.exc import OperationalError
 
 revision = "0003"
 down_revision = "0002"
@@ -34,6 +37,8 @@ _ORG_TABLES = (
 )
 _IS_SYSTEM = "current_setting('app.scope', true) = 'system'"
 _IS_OF_ORG = "org_id = nullif(current_setting('app.org_id', true), '')::uuid"
+
+_TRIES, _PAUSE_SECONDS = 150, 0.1
 
 _RUNS = "processing_runs"
 _RULES = {
@@ -76,12 +81,18 @@ def downgrade() -> None:
 
 
 def _lock() -> None:
-    """All tables before anything is done, in the order in which the application locks them, so that neither waits for
-    the other: who is at work meanwhile waits for some milliseconds, or this gives up and has changed nothing.
-    """
-    first = ("document_processing_jobs", "documents", _RUNS)
-    rest = [table for table in _ORG_TABLES if table not in first]
-    op.execute(sa.text(f"LOCK TABLE {', '.join((*first, *rest))} IN ACCESS EXCLUSIVE MODE"))
+    """All tables at once, or none: who is at work locks them in orders of his own, and must never wait for this one."""
+    tables, bind = ", ".join(_ORG_TABLES), op.get_bind()
+    for patience in range(_TRIES, 0, -1):
+        try:
+            with bind.begin_nested():
+                bind.execute(sa.text(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE NOWAIT"))
+        except OperationalError:
+            if patience == 1:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def _policies(condition: str) -> None:
