@@ -61,11 +61,11 @@ def upgrade() -> None:
     # The unique constraint over org, document and run begins with the same columns.
     op.drop_index("ix_processing_runs_org_id_document_id", _RUNS)
     if op.get_bind().dialect.name == "postgresql":
-        # The queue asks in the scope `system`, for each row that it reads and each that it writes.
         _one_check()
         _check_of_whole_rows()
         # A row is written anew when it is claimed and when it ends: beside the old one, that is a little cheaper.
         op.execute(f"ALTER TABLE {_JOBS} SET (fillfactor = 45)")
+        # The queue asks in the scope `system`, for each row that it reads and each that it writes.
         _policies(f"{_IS_SYSTEM} OR {_IS_OF_ORG}")
 
 

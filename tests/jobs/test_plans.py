@@ -267,6 +267,14 @@ def test_no_plan_takes_more_than_the_limit(
     assert taken == ids(jobs[:12])
 
 
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_claim_in_its_callers_transaction_is_planned_as_on_a_connection_of_its_own(letterbox: SqlLetterbox) -> None:
+    with transaction(everywhere=True) as opened:
+        assert opened.scalar(text("SHOW enable_seqscan")) == "on"
+        letterbox.queue.claim("a", 1)
+        assert opened.scalar(text("SHOW enable_seqscan")) == "off"
+
+
 def test_the_number_of_statements_does_not_grow_with_the_jobs(letterbox: SqlLetterbox, bare_app: Flask) -> None:
     runs = letterbox.new_runs(30)
     letterbox.queue.enqueue([run.job() for run in runs])
