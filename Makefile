@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev worker migrate test quick pace check e2e bench chaos validate crashes
+.PHONY: help setup run dev worker migrate test quick pace check e2e bench chaos validate crashes lock audit sbom
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -10,7 +10,6 @@ RUNTIME := .venv/.ready-$(shell (pwd; cat requirements.txt) | cksum | cut -d ' '
 DEVELOPMENT := .venv/.ready-$(shell (pwd; cat requirements.txt requirements-dev.txt) | cksum | cut -d ' ' -f 1)
 # Marks say nothing where the Python that they speak of is gone.
 $(shell test -x .venv/bin/python || rm -f .venv/.ready-*)
-MODEL_MARK := .built-$(shell cat webapp/providers/minilm_*.py webapp/providers/whisper_[bf]*.py webapp/providers/model_wheel.py | cksum | cut -d ' ' -f 1)
 
 # The first of these that is new enough.
 PYTHON ?= python3 python3.13 python3.12 python3.11 python3.14
@@ -28,17 +27,8 @@ KEEP_COMPILED := unset PYTHONDONTWRITEBYTECODE
 # What stands in .env, for programs that don't read it by themselves. The environment wins.
 WITH_ENV := $(if $(wildcard .env),.venv/bin/dotenv run --no-override --)
 
-define BUILD_MODEL
-models="$${MODELS_DIR:-$${DATA_DIR:-var}/models}"; \
-if ! [ -e "$$models/$(MODEL_MARK)" ]; then \
-    echo "Setting up the models for embeddings and speech (once, some seconds) ..."; \
-    .venv/bin/python -m webapp.providers.minilm_build "$$models" >/dev/null \
-        || { echo "The embedding model could not be built; the reason stands above." >&2; exit 1; }; \
-    .venv/bin/python -m webapp.providers.whisper_build "$$models" >/dev/null \
-        || { echo "The speech model could not be set up; the reason stands above." >&2; exit 1; }; \
-    rm -f "$$models"/.built-*; touch "$$models/$(MODEL_MARK)"; \
-fi
-endef
+# Gets the models and the copy of HTMX where they are missing; a look takes a fraction of a second.
+MODELS := .venv/bin/python -m webapp.providers.models
 
 # $(call step,what is checked,command,what to do when it fails): silent when all is well.
 define step
@@ -54,35 +44,35 @@ help: ## What can be done here
 	@echo "Settings go in front or behind (make run PORT=9000); docs/settings.md lists them."
 
 setup: $(RUNTIME) ## Install the packages and set up the models (run does this by itself)
-	@$(WITH_ENV) sh -c '$(BUILD_MODEL)'
+	@$(WITH_ENV) $(MODELS) --again
 	@echo "Docmill is set up. Start it with: make run"
 
 run: $(RUNTIME) ## Start Docmill in the foreground: web pages and work in one process (Ctrl-C ends it)
-	@exec $(WITH_ENV) sh -c '$(BUILD_MODEL); $(FLASK) db upgrade && exec .venv/bin/gunicorn wsgi:app'
+	@exec $(WITH_ENV) sh -c '$(MODELS) && $(FLASK) db upgrade && exec env -u DATABASE_OWNER_URL .venv/bin/gunicorn wsgi:app'
 
 dev: $(RUNTIME) ## The same, starting again by itself when code changes and showing changed templates at once
 	@export FLASK_DEBUG=1; \
-	exec $(WITH_ENV) sh -c '$(BUILD_MODEL); $(FLASK) db upgrade && exec .venv/bin/gunicorn --reload wsgi:app'
+	exec $(WITH_ENV) sh -c '$(MODELS) && $(FLASK) db upgrade && exec env -u DATABASE_OWNER_URL .venv/bin/gunicorn --reload wsgi:app'
 
 worker: $(RUNTIME) ## Start one worker process beside a web process (needs DATABASE_URL=postgresql://...)
-	@exec $(WITH_ENV) sh -c '$(BUILD_MODEL); exec .venv/bin/python worker.py'
+	@exec $(WITH_ENV) sh -c '$(MODELS) && exec env -u DATABASE_OWNER_URL .venv/bin/python worker.py'
 
 migrate: $(RUNTIME) ## Bring the database's tables up to date
 	@exec $(FLASK) db upgrade
 
 test: $(DEVELOPMENT) ## Run the whole suite on both databases (TESTS=tests/jobs runs a part)
-	@$(FOR_TESTS); $(BUILD_MODEL); $(KEEP_COMPILED); \
+	@$(FOR_TESTS); $(MODELS) || exit 1; $(KEEP_COMPILED); \
 	exec $(PYTEST) -n logical --maxprocesses 8 $(TESTS)
 
-# The fast part: what neither takes long nor starts processes.
-FAST := -m "not slow and not journey and not browser"
+# The fast part: what neither takes long nor starts processes nor needs npm.
+FAST := -m "not slow and not journey and not browser and not azurite"
 
-quick: $(DEVELOPMENT) ## Run the fast part of the suite, half a minute, as often as one likes (TESTS=... too)
-	@$(FOR_TESTS); $(BUILD_MODEL); $(KEEP_COMPILED); \
+quick: $(DEVELOPMENT) ## Run the fast part of the suite, under half a minute, as often as one likes (TESTS=... too)
+	@$(FOR_TESTS); $(MODELS) || exit 1; $(KEEP_COMPILED); \
 	exec $(PYTEST) -q -n logical --maxprocesses 8 $(FAST) $(TESTS)
 
 pace: $(DEVELOPMENT) ## Measure anew what is too slow for make quick (on a machine that does nothing else)
-	@$(FOR_TESTS); $(BUILD_MODEL); $(KEEP_COMPILED); \
+	@$(FOR_TESTS); $(MODELS) || exit 1; $(KEEP_COMPILED); \
 	exec $(PYTEST) -q -n 2 $(FAST) --measure-pace
 
 check: $(DEVELOPMENT) ## Everything that must hold: format, lint, types, import order, migrations, tests
@@ -94,11 +84,11 @@ check: $(DEVELOPMENT) ## Everything that must hold: format, lint, types, import 
 	@exec $(MAKE) test
 
 e2e: $(DEVELOPMENT) ## Drive a real Chromium through the pages
-	@$(FOR_TESTS); $(BUILD_MODEL); \
+	@$(FOR_TESTS); $(MODELS) || exit 1; \
 	exec env REQUIRE_BROWSER=1 $(PYTEST) -m browser $(TESTS)
 
 bench: $(DEVELOPMENT) ## Measure what we claim to be fast (BENCH=upload measures one)
-	@$(FOR_TESTS); $(BUILD_MODEL); \
+	@$(FOR_TESTS); $(MODELS) || exit 1; \
 	for name in $(BENCH); do echo "== $$name"; .venv/bin/python -m "bench.$$name" || exit 1; done
 
 # How long, on what, and which blows: the same seed deals the same ones.
@@ -115,6 +105,24 @@ validate: $(DEVELOPMENT) ## Kill workers in the middle of long books and see tha
 points ?= 200
 crashes: $(DEVELOPMENT) ## Let the pipeline die at 200 points of each step: nothing lost, doubled or paid twice (points=20)
 	@exec .venv/bin/python -W ignore -m tests.crash_points --points $(points) --database $(database) $(if $(seed),--seed $(seed))
+
+# Versions of all that an installation brings, and the hashes of their files, for every platform and Python that we
+# serve; what is locked stays unless upgrade=name asks for a newer one.
+LOCK := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --annotation-style line \
+    --custom-compile-command "make lock"
+upgrade ?=
+lock: ## Pin what the requirements*.in bring, with hashes (upgrade=flask: a newer one of that)
+	@test -x .venv/bin/uv || $(MAKE) $(DEVELOPMENT)
+	@for list in requirements requirements-models requirements-dev; do \
+	    $(LOCK) $(if $(upgrade),--upgrade-package $(upgrade)) "$$list.in" --output-file "$$list.txt" >/dev/null || exit 1; \
+	done
+
+audit: $(DEVELOPMENT) ## Ask the public database of faults (OSV) about every package that is locked
+	@exec .venv/bin/python -m tests.audit
+
+sbom: $(DEVELOPMENT) ## Write a bill of materials of the runtime packages: var/docmill.cdx.json (CycloneDX)
+	@mkdir -p var && .venv/bin/cyclonedx-py requirements requirements.txt --output-format JSON --output-file var/docmill.cdx.json
+	@echo "The bill of materials is var/docmill.cdx.json."
 
 # An empty database of its own, whatever the environment says.
 define MIGRATIONS_MATCH
@@ -141,7 +149,7 @@ endef
 define install
 $(VENV)
 @echo "Installing the packages of $(1) (about a minute, once) ..."
-@$(PIP) --requirement $(1) || { echo "The packages could not be installed; the reason stands above." >&2; exit 1; }
+@$(PIP) --require-hashes --requirement $(1) || { echo "The packages could not be installed; the reason stands above." >&2; exit 1; }
 @rm -f .venv/.ready-* && touch $(2)
 endef
 

@@ -4,14 +4,25 @@ import logging
 import os
 import signal
 import sys
+import threading
+import time
+from contextlib import suppress
 from functools import partial
 from types import FrameType
 from typing import Any
 
-from webapp.config import Settings, SettingsError
+from gunicorn.arbiter import Arbiter
+
+# Before anything can make a file: what Docmill keeps is nobody else's.
+os.umask(0o077)
+
+from webapp.config import Settings, SettingsError, forget_owner
+from webapp.serving.capacity import connections_max
+from webapp.serving.inflow import Patience
 from webapp.serving.listening import port_trouble
 from webapp.serving.memory import keep_what_is_loaded
 
+forget_owner()
 try:
     _settings = Settings.from_environment()
 except SettingsError as error:
@@ -25,6 +36,7 @@ if _taken:
 workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
 worker_class = "webapp.serving.patience.PatientWorker"
 threads = _settings.web_threads
+worker_connections = connections_max()
 # A kept-alive connection costs no thread.
 keepalive = 30
 # Of the process, not of a request: it must say that it lives.
@@ -48,20 +60,69 @@ _host: Any = None
 def post_worker_init(worker: Any) -> None:
     """A web process can serve: say where, and let it become the embedded host where that is its part."""
     # Imported here, or `--reload` would go on with the code that gunicorn's first process has read.
+    from webapp.logs import set_up_logging  # noqa: PLC0415
+    from webapp.sandbox.state import log_locks, refusal  # noqa: PLC0415
+    from webapp.web.exposure import warn  # noqa: PLC0415
     from webapp.web.welcome import announce  # noqa: PLC0415
     from webapp.worker.embedded import EmbeddedHost  # noqa: PLC0415
 
     global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    set_up_logging()
+    _set_limits(worker)
+    if unlocked := refusal(required=_settings.sandbox.is_required):
+        _give_up(worker, unlocked)
     keep_what_is_loaded()
+    # Beside the start: a child has to be asked.
+    threading.Thread(target=log_locks, name="locks", daemon=True).start()
+    has_tables = _has_tables(worker.wsgi)
+    if has_tables:
+        _look_at_role(worker)
     if _settings.is_embedded:
         _host = EmbeddedHost(worker.wsgi)
         _host.start()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, partial(_leave, worker))
-    if worker.age == 1 and _has_tables(worker.wsgi):
+    if worker.age == 1:
+        warn(worker.wsgi)
+    if worker.age == 1 and has_tables:
         announce(worker.wsgi)
+
+
+def _look_at_role(worker: Any) -> None:
+    """Whether the database keeps organisations apart; where it must and does not, gunicorn gives up at once."""
+    from webapp import row_security  # noqa: PLC0415
+    from webapp.database_errors import DATABASE_ERRORS  # noqa: PLC0415
+
+    found = refusal = notice = None
+    # It was there a moment ago; pages say so if it is away.
+    with worker.wsgi.app_context(), suppress(*DATABASE_ERRORS):
+        found, refusal = row_security.fault(), row_security.refusal(_settings)
+        notice = row_security.notice()
+    if refusal:
+        _give_up(worker, refusal)
+    if found:
+        logging.getLogger("webapp").warning(found)
+    if notice and worker.age == 1:
+        logging.getLogger("webapp").info(notice)
+
+
+def _give_up(worker: Any, why: str) -> None:
+    """End gunicorn. It stumbles where several processes tell it so at once: the others wait to be ended by it."""
+    if worker.age > 1:
+        deadline = time.monotonic() + 10
+        while worker.alive and time.monotonic() < deadline:
+            time.sleep(0.1)
+    else:
+        sys.stderr.write(f"{why}\n")
+    sys.exit(Arbiter.WORKER_BOOT_ERROR if worker.alive else 0)
+
+
+def _set_limits(worker: Any) -> None:
+    """How long clients may take, and how many connections one of them may have."""
+    limits = _settings.access
+    worker.patience = Patience(idle_seconds=keepalive, bytes_per_second_min=limits.slowest_bytes_per_second)
+    # Behind a proxy everybody comes from its address.
+    worker.connections_per_address = 0 if _settings.proxy_hops else limits.connections_per_address
 
 
 def _leave(worker: Any, number: int, frame: FrameType | None) -> None:

@@ -4,46 +4,54 @@ import logging
 import os
 import sys
 
+# Before anything can make a file: what Docmill keeps is nobody else's.
+os.umask(0o077)
+
 from webapp.app import create_app
-from webapp.config import Settings, SettingsError
+from webapp.config import Settings, SettingsError, forget_owner
+from webapp.logs import set_up_logging
+from webapp.sandbox.state import log_locks, refusal
 from webapp.serving.memory import keep_what_is_loaded
-from webapp.worker.departure import Departure
+from webapp.worker.shutdown import Shutdown
 from webapp.worker.workshop import Workshop
 
 _log = logging.getLogger("worker")
 
-# A look at clocks and flags: it costs nothing.
-CHECK_SECONDS = 1.0
-
 
 def main() -> int:
     """Run; the exit code is 0 after a signal, 1 after a failure, 2 where it should not have been started."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    set_up_logging()
+    forget_owner()
     try:
         settings = Settings.from_environment()
     except SettingsError as error:
         return _refuse(str(error))
     if settings.is_embedded:
         return _refuse("In the embedded mode the web process does the work; there is nothing to do for a worker.")
-    departure = Departure()
-    departure.listen()
-    workshop = Workshop(create_app(settings), departure.on_broken)
-    return _work(workshop, departure, settings)
+    if unlocked := refusal(required=settings.sandbox.is_required):
+        return _refuse(unlocked)
+    shutdown = Shutdown()
+    shutdown.listen()
+    log_locks()
+    workshop = Workshop(create_app(settings), shutdown.on_broken)
+    return _work(workshop, shutdown, settings)
 
 
-def _work(workshop: Workshop, departure: Departure, settings: Settings) -> int:
+def _work(workshop: Workshop, shutdown: Shutdown, settings: Settings) -> int:
     while not workshop.is_database_ready():
-        if departure.wait(settings.poll_seconds):
+        if shutdown.wait(settings.poll_seconds):
             return 0
+    refusal = workshop.reason_to_refuse()
+    if refusal:
+        return _refuse(refusal)
     keep_what_is_loaded()
     workshop.start()
-    departure.on_hurry = workshop.hurry
-    while not departure.wait(min(settings.heartbeat_seconds, CHECK_SECONDS)):
+    shutdown.on_hurry = workshop.hurry
+    while not shutdown.wait(workshop.check_seconds):
         workshop.check()
-    _log.info("leaving: %s", departure.reason)
+    _log.info("leaving: %s", shutdown.reason)
     workshop.drain()
-    return 1 if departure.failure else 0
+    return 1 if shutdown.failure else 0
 
 
 def _refuse(sentence: str) -> int:

@@ -1,6 +1,10 @@
 """What gunicorn and `flask --app wsgi` load."""
 
+import os
 import sys
+
+# Before anything can make a file: what Docmill keeps is nobody else's.
+os.umask(0o077)
 
 from webapp.app import create_app
 from webapp.config import SettingsError

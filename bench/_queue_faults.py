@@ -75,7 +75,7 @@ def frozen(owner_url: str, size: Size) -> None:
             on_docmill.install(url)
             with (
                 on_docmill.queue_on(url) as queue,
-                Workers(OURS, url, 2, BENCH_ORDINARY="1", BENCH_SETTINGS=json.dumps(_IMPATIENT)) as workers,
+                Workers(OURS, url, 2, BENCH_SETTINGS=json.dumps(_IMPATIENT)) as workers,
             ):
                 workers.go()
                 queue.enqueue(_lasting(0.5, 1, tells=True))

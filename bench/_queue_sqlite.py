@@ -1,7 +1,5 @@
 """The queue inside of one process, on SQLite, beside huey's."""
 
-import json
-import statistics
 import tempfile
 import threading
 import time
@@ -13,61 +11,14 @@ from pathlib import Path
 from flask_migrate import upgrade
 
 from bench import _processes
-from bench._figures import OURS, Size, milliseconds, report
+from bench._figures import Size, milliseconds
 from bench._peers import on_docmill
-from bench._processes import Workers
 from webapp.app import create_app
 from webapp.db import db
 from webapp.jobs.sql import SqlJobQueue
 from webapp.pipeline import lifecycle
 from webapp.pipeline.steps import StageContext
 from webapp.worker.workshop import Workshop
-
-
-def sqlite(size: Size) -> None:
-    """No-op jobs a second on SQLite with synchronous FULL, beside huey's default."""
-    found: dict[str, list[float]] = {}
-    for _ in range(size.rounds):
-        with tempfile.TemporaryDirectory() as folder:
-            found.setdefault(OURS, []).append(_drain_sqlite(folder, size.jobs))
-        for threads in (1, 4):
-            with tempfile.TemporaryDirectory() as folder:
-                if (rate := _drain_huey(folder, size.jobs, threads)) is not None:
-                    found.setdefault(f"huey, {threads} thread(s)", []).append(rate)
-    report("drain SQLite", {name: statistics.median(rates) for name, rates in found.items()})
-
-
-def _drain_sqlite(folder: str, jobs: int) -> float:
-    variables = {"DATA_DIR": folder, "EXECUTION": "embedded"}
-    with on_docmill.queue_on("", **variables) as queue:
-        upgrade()
-        queue.enqueue(on_docmill.new_jobs(jobs))
-
-        def is_done() -> bool:
-            live = "SELECT 1 FROM document_processing_jobs WHERE status IN ('PENDING', 'PROCESSING') LIMIT 1"
-            with db.engine.connect().execution_options(docmill_writes=False) as connection:
-                return connection.exec_driver_sql(live).first() is None
-
-        with Workers(OURS, "", 1, BENCH_SETTINGS=json.dumps({"DATA_DIR": folder})) as workers:
-            began_at = workers.go()
-            return jobs / (_processes.wait_until(is_done) - began_at)
-
-
-def _drain_huey(folder: str, jobs: int, threads: int) -> float | None:
-    try:
-        huey = import_module("huey")
-    except ModuleNotFoundError:
-        return None
-    queue = huey.SqliteHuey(filename=str(Path(folder) / "huey.db"))
-    task = queue.task()(_nothing)
-    for _ in range(jobs):
-        task()
-    consumer = queue.create_consumer(workers=threads, periodic=False)
-    began_at = time.perf_counter()
-    consumer.start()
-    took = _processes.wait_until(lambda: queue.pending_count() == 0) - began_at
-    consumer.stop(graceful=True)
-    return jobs / took
 
 
 def _huey_pickups(folder: str, number: int) -> list[float] | None:
@@ -104,7 +55,7 @@ def _embedded_pickups(folder: str, number: int) -> list[float]:
     with app.app_context():
         upgrade()
         jobs = on_docmill.new_jobs(number)
-        workshop = Workshop(app, print, handlers={on_docmill.STAGE: began.ordinary}, light={})
+        workshop = Workshop(app, print, handlers={on_docmill.STAGE: began.ordinary})
         workshop.start()
         queue: SqlJobQueue = app.extensions["docmill"].queue
         found = [began.after(partial(queue.enqueue, [job])) for job in jobs]

@@ -1,7 +1,7 @@
-"""How many times faster than they last recordings are read and heard on this machine, and in how much memory.
+"""How many times faster than they last recordings are read and transcribed on this machine, and in how much memory.
 
 Run as `python -m bench.audio [--minutes N]`. The sound is made here; words are spoken by Debian's
-espeak-ng where that is installed, else the recogniser gets none to hear and is left out.
+espeak-ng where that is installed, else the recogniser gets none and is left out.
 """
 
 import argparse
@@ -17,11 +17,11 @@ from typing import TypeVar
 import numpy as np
 
 from tests import sounds
-from webapp.providers.audio_decode import AudioDecoder
-from webapp.providers.audio_levels import windows
-from webapp.providers.local_analysis import LocalAnalyst
-from webapp.providers.local_speech import LocalRecogniser
-from webapp.providers.speech_ports import Clip, Heard, Sound
+from webapp.providers.local.analysis import LocalAnalyst
+from webapp.providers.local.sound import AudioDecoder
+from webapp.providers.local.speech import LocalRecogniser
+from webapp.providers.speech_ports import Clip, Sound, Transcript
+from webapp.readers.sound.levels import clips
 
 TIMEOUT_SECONDS = 3_600.0
 Result = TypeVar("Result")
@@ -77,17 +77,17 @@ def _reading(folder: Path, kind: str) -> None:
 def _hearing(folder: Path, models: Path) -> None:
     source = folder / "talk.wav"
     if not source.exists():
-        print("hear: espeak-ng is not installed")
+        print("transcribe: espeak-ng is not installed")
         return
     reader, recogniser = AudioDecoder(), LocalRecogniser(models)
     sound = _read(reader, source, "audio/wav", folder / "talk.ogg")
-    heard, took = _timed(lambda: _hear(recogniser, sound, folder / "talk.ogg"))
+    transcript, took = _timed(lambda: _transcribe(recogniser, sound, folder / "talk.ogg"))
     reader.close()
     recogniser.close()
-    _tell("hear", sound.duration_seconds, took)
-    words = " ".join(segment.text for part in heard for segment in part.segments).split()
-    print(f"  {len(words)} words in {sum(len(part.segments) for part in heard)} sentences")
-    segments = [segment for part in heard for segment in part.segments]
+    _tell("transcribe", sound.duration_seconds, took)
+    words = " ".join(segment.text for part in transcript for segment in part.segments).split()
+    print(f"  {len(words)} words in {sum(len(part.segments) for part in transcript)} sentences")
+    segments = [segment for part in transcript for segment in part.segments]
     _, took = _timed(lambda: LocalAnalyst().analyze(segments, timeout_seconds=TIMEOUT_SECONDS))
     print(f"take notes           {took:6.2f} s")
 
@@ -97,12 +97,12 @@ def _read(reader: AudioDecoder, source: Path, content_type: str, target: Path) -
     return reader.read(source, content_type, target, timeout_seconds=TIMEOUT_SECONDS, progress=lambda _: None)
 
 
-def _hear(recogniser: LocalRecogniser, sound: Sound, audio: Path) -> list[Heard]:
+def _transcribe(recogniser: LocalRecogniser, sound: Sound, audio: Path) -> list[Transcript]:
     found = []
-    for start, end in windows(sound.levels, sound.duration_seconds, recogniser.window_seconds):
-        heard = recogniser.start(audio, Clip(start, end), timeout_seconds=TIMEOUT_SECONDS, progress=lambda _: None)
-        assert isinstance(heard, Heard)
-        found.append(heard)
+    for start, end in clips(sound.levels, sound.duration_seconds, recogniser.clip_seconds_max):
+        transcript = recogniser.start(audio, Clip(start, end), timeout_seconds=TIMEOUT_SECONDS, progress=lambda _: None)
+        assert isinstance(transcript, Transcript)
+        found.append(transcript)
     return found
 
 

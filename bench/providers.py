@@ -41,9 +41,10 @@ from webapp.pipeline.extract import extract, save_markdown
 from webapp.pipeline.ingest import ingest, receive
 from webapp.pipeline.process import process_document
 from webapp.pipeline.steps import StageContext
-from webapp.providers.local_embed import LocalEmbedder
-from webapp.providers.local_extract import LocalExtractor
-from webapp.providers.openai_embed import Model, OpenAIEmbedder
+from webapp.providers.local.embed import LocalEmbedder
+from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.openai.client import connect
+from webapp.providers.openai.embed import Model, OpenAIEmbedder
 from webapp.providers.ports import Embedder
 
 CALL_SECONDS, BATCH, CONCURRENCY, PASSAGES = 0.05, 16, 4, 1000
@@ -66,7 +67,7 @@ def embeddings_server(seconds: float) -> Iterator[str]:
 def openai(url: str, batch: int = BATCH) -> OpenAIEmbedder:
     """The product's own client."""
     model = Model("text-embedding-3-small", 256)
-    return OpenAIEmbedder.connect(url, KEY, model, batch_size=batch, concurrency=CONCURRENCY, timeout_seconds=20)
+    return OpenAIEmbedder(connect(url, KEY, 20), model, batch_size=batch, concurrency=CONCURRENCY, timeout_seconds=20)
 
 
 @contextmanager
@@ -162,7 +163,7 @@ def main() -> None:
                 use(place, openai(url, batch=batch))
                 _print_book(f"{name:<11} book, calls of 50 ms for {batch} texts", *book(place, seed))
         with opened() as variables, workplace(variables) as place:
-            use(place, LocalEmbedder(place.settings.models_dir, threads=2))
+            use(place, LocalEmbedder(place.settings.models.models_dir, threads=2))
             _print_book(f"{name:<11} book, model on this machine", *book(place, 0))
 
 

@@ -1,6 +1,6 @@
 """Our queue beside others, on the same PostgreSQL in the same run: medians, and how many times theirs.
 
-Run as `python -m bench.queue [--quick] [--ram] [--only drain …]` (a plain `python bench/queue.py` would hide the
+Run as `python -m bench.queue [--quick] [--ram] [--only runs …]` (a plain `python bench/queue.py` would hide the
 standard library's `queue`). Everything is at its default durability; `--ram` puts the databases into memory,
 which takes the disk's noise away. Peers: `pip install -r bench/_peers/requirements.txt`.
 """
@@ -10,133 +10,59 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 
 from bench import _databases, _processes
 from bench._figures import FULL, OURS, QUICK, Size, installed, milliseconds, report
-from bench._peers import Peer, on_docmill, on_raw
+from bench._peers import Peer, on_docmill
 from bench._processes import Workers
 from bench._queue_faults import fair, frozen, kill
-from bench._queue_sqlite import embedded, sqlite
+from bench._queue_sqlite import embedded
 
-EACH_CLAIMS = 10
 _WARM_UP = 500
 _SETTLE_SECONDS = 1.5
 
 
-def rounds_of(act: Callable[[str, str, Peer], float], owner_url: str, rounds: int) -> dict[str, float]:
-    """Every queue in turn, as many times: the medians. In turn, so that all meet the same weather."""
-    found: dict[str, list[float]] = {}
-    for _ in range(rounds):
-        for name, one in installed():
-            with _processes.database(owner_url, f"bench_{name}") as url:
-                one.install(url)
-                found.setdefault(name, []).append(act(url, name, one))
-    return {name: statistics.median(values) for name, values in found.items()}
-
-
-def drain(owner_url: str, size: Size) -> None:
-    """No-op jobs a second, by real worker processes, until the database shows none unfinished."""
-    for processes in (1, 2):
-
-        def drained(url: str, name: str, one: Peer, processes: int = processes) -> float:
-            jobs = size.jobs // 5 if name == "procrastinate" else size.jobs
-            with Workers(name, url, processes) as workers:
-                return _drained(workers, url, one, jobs)
-
-        report(f"drain, {processes} process(es)", rounds_of(drained, owner_url, size.rounds))
-
-
-def ordinary(owner_url: str, size: Size) -> None:
-    """The same for jobs that each start and end a run, write two events and change a document, as the product's do."""
+def runs(owner_url: str, size: Size) -> None:
+    """Jobs a second that each start and end a run, write two events and change a document, as every document does."""
     for processes in (1, 2):
         found = []
         for _ in range(size.rounds):
-            with _processes.database(owner_url, "bench_ordinary") as url:
+            with _processes.database(owner_url, "bench_runs") as url:
                 on_docmill.install(url)
-                with Workers(OURS, url, processes, BENCH_ORDINARY="1") as workers:
-                    found.append(_drained(workers, url, on_docmill, size.jobs // 5))
+                with Workers(OURS, url, processes) as workers:
+                    found.append(_drained(workers, url, size.jobs // 5))
         report(f"whole runs, {processes} process(es)", {OURS: statistics.median(found)})
 
 
-def _drained(workers: Workers, url: str, one: Peer, jobs: int) -> float:
+def _drained(workers: Workers, url: str, jobs: int) -> float:
     """Jobs a second. All begin idle, and find everything at once: what starting costs is not asked here."""
     workers.go()
-    one.enqueue(url, _WARM_UP)
-    _processes.wait_until_done(url, one.UNFINISHED)
+    on_docmill.enqueue(url, _WARM_UP)
+    _processes.wait_until_done(url, on_docmill.UNFINISHED)
     threading.Event().wait(_SETTLE_SECONDS)
-    one.enqueue(url, jobs, batch=jobs)
+    on_docmill.enqueue(url, jobs, batch=jobs)
     began_at = time.perf_counter()
-    return jobs / (_processes.wait_until_done(url, one.UNFINISHED) - began_at)
-
-
-def each(owner_url: str, size: Size) -> None:
-    """Claims of 10, and a commit of its own for each job that ends; four threads of one process."""
-    found: dict[str, list[float]] = {OURS: [], "raw": []}
-    for _ in range(size.rounds):
-        with _processes.database(owner_url, "bench_each") as url:
-            on_docmill.install(url)
-            on_docmill.enqueue(url, size.jobs)
-            found[OURS].append(_by_threads(on_docmill.each_on(url, EACH_CLAIMS), size.jobs))
-            on_raw.install(url)
-            on_raw.enqueue(url, size.jobs)
-            found["raw"].append(_by_threads(on_raw.each_on(url, EACH_CLAIMS), size.jobs))
-    report(f"each, claims of {EACH_CLAIMS}", {name: statistics.median(rates) for name, rates in found.items()})
-
-
-def _by_threads(opened: on_raw.Each, jobs: int) -> float:
-    """Jobs a second; all threads have their connections before the first begins."""
-    ready = threading.Barrier(on_raw.THREADS + 1)
-
-    def work(_: int) -> int:
-        with opened() as drain_one_by_one:
-            ready.wait(_processes.PATIENCE_SECONDS)
-            return drain_one_by_one()
-
-    with ThreadPoolExecutor(on_raw.THREADS) as threads:
-        results = threads.map(work, range(on_raw.THREADS))
-        ready.wait(_processes.PATIENCE_SECONDS)
-        began_at = time.perf_counter()
-        done = sum(results)
-    assert done == jobs, f"{done} of {jobs} were done"
-    return jobs / (time.perf_counter() - began_at)
+    return jobs / (_processes.wait_until_done(url, on_docmill.UNFINISHED) - began_at)
 
 
 def pickup(owner_url: str, size: Size) -> None:
-    """From just before a job is enqueued to its first line, in an idle worker."""
+    """From just before a job is enqueued to its first line, in an idle worker; ours starts its run meanwhile."""
     for name, one in installed():
         milliseconds(f"pickup {name}", _pickups(owner_url, size, name, one))
-    ordinary = _pickups(owner_url, size, OURS, on_docmill, BENCH_ORDINARY="1")
-    milliseconds("pickup docmill, and its run is started", ordinary)
 
 
-def _pickups(owner_url: str, size: Size, name: str, one: Peer, **environment: str) -> list[float]:
+def _pickups(owner_url: str, size: Size, name: str, one: Peer) -> list[float]:
     with _processes.database(owner_url, f"bench_{name}") as url:
         one.install(url)
         one.one_by_one(url, 1)
-        with Workers(name, url, 1, BENCH_TELL="1", **environment) as workers:
+        with Workers(name, url, 1, BENCH_TELL="1") as workers:
             workers.go()
             workers.lines(1)
             moments = one.one_by_one(url, size.pickups)
             starts = [int(line) / 1e9 for line in workers.lines(size.pickups)]
     return [start - at for start, at in zip(starts, moments, strict=False)]
-
-
-def enqueue(owner_url: str, size: Size) -> None:
-    """Jobs a second: one commit each, and in statements of 1,000."""
-
-    def singly(url: str, name: str, one: Peer) -> float:
-        moments = one.one_by_one(url, max(1_000, size.jobs // 10))
-        return (len(moments) - 1) / (moments[-1] - moments[0])
-
-    def in_bulk(url: str, name: str, one: Peer) -> float:
-        return size.jobs / one.enqueue(url, size.jobs)
-
-    report("enqueue one by one", rounds_of(singly, owner_url, size.rounds))
-    report("enqueue in bulk", rounds_of(in_bulk, owner_url, size.rounds))
 
 
 def claim(owner_url: str, size: Size) -> None:
@@ -197,18 +123,15 @@ _CROWD = (
 
 
 ON_POSTGRESQL = {
-    "drain": drain,
-    "ordinary": ordinary,
-    "each": each,
+    "runs": runs,
     "pickup": pickup,
-    "enqueue": enqueue,
     "claim": claim,
     "fair": fair,
     "kill": kill,
     "frozen": frozen,
 }
 
-ON_SQLITE = {"sqlite": sqlite, "embedded": embedded}
+ON_SQLITE = {"embedded": embedded}
 
 
 def main() -> None:

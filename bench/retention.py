@@ -20,6 +20,7 @@ from webapp.clock import after, new_id
 from webapp.config import Settings
 from webapp.db import db, init_database, transaction
 from webapp.documents.model import Document, ProcessingRun
+from webapp.documents.runs import LiveRun
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobQueue, NewJob
 from webapp.pipeline.retention import prune
@@ -71,7 +72,7 @@ def _fill(queue: JobQueue, number: int) -> None:
         past = {"status": "COMPLETED", "created_at": after(-_OLD_SECONDS), "completed_at": after(-_OLD_SECONDS)}
         old = insert(Job).values(stage="done", max_attempts=1, **ids, **past)
         session.connection().execute(old, [{"id": new_id()} for _ in range(number)])
-        queue.enqueue([NewJob(org.id, run.document_id, run.id, "process_document", 5) for run in runs])
+        queue.enqueue([NewJob(org.id, LiveRun(run.id, org.id, run.document_id), "process_document", 5) for run in runs])
 
 
 def _document(org: Org) -> Document:

@@ -1,13 +1,19 @@
-"""How migrations run: as the owner, in one transaction, one process at a time, never waiting long for a lock."""
+"""How migrations run: as the owner, in one transaction, one process at a time, never waiting long for a lock.
+
+A migration may have a function `fill`, for rows that take long to make. It is called after the commit, again and again,
+each time in a short transaction, until it returns False; where it was interrupted, the next run goes on.
+"""
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from alembic import context
+from alembic.runtime.migration import MigrationContext
 from flask import current_app
 from sqlalchemy import NullPool, create_engine, text
-from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SAWarning
 
 import webapp.accounts.model
@@ -16,7 +22,10 @@ import webapp.jobs.model
 import webapp.search.model  # noqa: F401 - the models of all rooms make up the metadata
 from webapp.config import Settings
 from webapp.database_errors import trouble_of
-from webapp.db import Base, prepare_sqlite
+from webapp.db import Base
+from webapp.engines import prepare_sqlite
+from webapp.grants import grant
+from webapp.inside_words import INDEX, prepare
 
 # Made by hand for one database each, so the models do not know them; or of expressions, which each database
 # gives back in words of its own.
@@ -32,6 +41,7 @@ NATIVE = {
     "chunks_fts_docsize",
     "chunks_fts_idx",
     "chunk_versions",
+    INDEX,
 }
 _MIGRATION_LOCK = 0x646F636D  # "docm": any number that nobody else uses as an advisory lock
 
@@ -47,22 +57,72 @@ def run() -> None:
     engine = create_engine(settings.database_owner_url, poolclass=NullPool)
     if engine.dialect.name == "sqlite":
         prepare_sqlite(engine)
-    with _connected(engine) as connection, connection.begin():
+    with _connected(engine) as connection:
+        _suspend_foreign_keys(connection)
+        with connection.begin():
+            _migrate(connection)
+            _check_foreign_keys(connection)
+            grant(connection, settings)
+        _fill(connection)
+    prepare(engine, settings)
+
+
+def _fill(connection: Connection) -> None:
+    """Rows that migrations left for later, the oldest migration's first."""
+    script = context.script
+    current = _revision(connection)
+    for revision in reversed(list(script.iterate_revisions(current, "base"))) if current else ():
+        fill = getattr(revision.module, "fill", None)
+        while fill is not None and _filled_some(connection, fill):
+            pass
+
+
+def _filled_some(connection: Connection, fill: Callable[[Connection], bool]) -> bool:
+    with connection.begin():
         _guard(connection)
-        context.configure(
-            connection=connection,
-            target_metadata=Base.metadata,
-            include_object=belongs_to_models,
-            compare_type=True,
-            transactional_ddl=True,
-            render_as_batch=connection.dialect.name == "sqlite",
-        )
-        with context.begin_transaction(), warnings.catch_warnings():
-            # SQLite cannot tell what an index of expressions is made of; such ones are not compared anyway.
-            warnings.filterwarnings("ignore", ".*expression-based index uq_jobs_live_run_stage", SAWarning)
-            warnings.filterwarnings("ignore", ".*expression-based index 'uq_jobs_live_run_stage'", UserWarning)
-            context.run_migrations()
-        _grant(connection, settings)
+        if connection.dialect.name == "postgresql":
+            # Row-level security is forced on the owner, too.
+            connection.execute(text("SELECT set_config('app.scope', 'system', true)"))
+        return fill(connection)
+
+
+def _revision(connection: Connection) -> str | None:
+    """The migration that the tables are at."""
+    with connection.begin():
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def _migrate(connection: Connection) -> None:
+    _guard(connection)
+    context.configure(
+        connection=connection,
+        target_metadata=Base.metadata,
+        include_object=belongs_to_models,
+        compare_type=True,
+        transactional_ddl=True,
+        render_as_batch=connection.dialect.name == "sqlite",
+    )
+    with context.begin_transaction(), warnings.catch_warnings():
+        # SQLite cannot tell what an index of expressions is made of; such ones are not compared anyway.
+        warnings.filterwarnings("ignore", ".*expression-based index uq_jobs_live_run_stage", SAWarning)
+        warnings.filterwarnings("ignore", ".*expression-based index 'uq_jobs_live_run_stage'", UserWarning)
+        context.run_migrations()
+
+
+def _suspend_foreign_keys(connection: Connection) -> None:
+    """On SQLite a table is changed by making it anew, and dropping the old one would delete all that refers to it."""
+    if connection.dialect.name == "sqlite":
+        # Not through SQLAlchemy, which would begin a transaction first; inside of one this has no effect.
+        driver_connection: Any = connection.connection.driver_connection
+        driver_connection.execute("PRAGMA foreign_keys=OFF")
+
+
+def _check_foreign_keys(connection: Connection) -> None:
+    """What was not checked meanwhile is checked before the commit."""
+    if connection.dialect.name == "sqlite":
+        broken = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        if broken:
+            raise RuntimeError(f"the migration left {len(broken)} rows that refer to nothing; it was rolled back")
 
 
 def _connected(engine: Engine) -> Connection:
@@ -82,25 +142,6 @@ def _guard(connection: Connection) -> None:
         # Waiting for another migrator disturbs nobody, so only locks taken after this one are hurried.
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
         connection.execute(text("SET LOCAL lock_timeout = '5s'"))
-
-
-def _grant(connection: Connection, settings: Settings) -> None:
-    """Let the runtime role, where it is another than the owner, read and write rows and nothing else."""
-    runtime, owner = make_url(settings.database_url).username, make_url(settings.database_owner_url).username
-    if connection.dialect.name != "postgresql" or runtime is None or runtime == owner:
-        return
-    role = connection.dialect.identifier_preparer.quote(runtime)
-    connection.execute(text(f"GRANT USAGE ON SCHEMA public TO {role}"))
-    connection.execute(text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"))
-    # Everybody may, unless somebody was careful with defaults; without the rules of its rows no row can be written.
-    for function in connection.scalars(text(_OUR_FUNCTIONS)).all():
-        connection.execute(text(f"GRANT EXECUTE ON FUNCTION {function} TO {role}"))
-
-
-_OUR_FUNCTIONS = """
-SELECT CAST(CAST(oid AS regprocedure) AS text) FROM pg_proc
-WHERE proname IN ('job_is_possible', 'run_is_possible') AND proowner = CAST(current_user AS regrole)
-"""
 
 
 run()

@@ -2,7 +2,7 @@
 
 To build one, compile its templates and its statements, and warm its connections costs more than
 most tests do. So one is kept for each database and each choice of settings; between two tests it
-gets new services, a new throttle and an empty database, and whoever left anything else behind on
+gets new services and an empty database, and whoever left anything else behind on
 it is told so. A test that changes the application itself (routes, hooks, listeners) makes its own.
 """
 
@@ -16,13 +16,12 @@ from jinja2.bccache import Bucket, BytecodeCache
 from sqlalchemy import Engine, event, make_url
 
 from tests.bare import dispose, make_bare_app
-from webapp.accounts.throttle import SignInThrottle
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import db
-from webapp.jobs.connections import connections
-from webapp.providers.local_extract import LocalExtractor
-from webapp.providers.local_pictures import LocalPictures
+from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.local.pictures import LocalPictures
+from webapp.web.health import Readiness
 from webapp.wiring import Services, wire
 
 # What a parser of a test may take.
@@ -50,7 +49,7 @@ class Keeper:
         app.testing = True
         app.config["DOCMILL_SETTINGS"] = settings
         app.extensions["docmill"] = self._services(settings)
-        app.extensions["docmill_sign_in_throttle"] = SignInThrottle()
+        app.extensions["docmill_readiness"] = Readiness()
         return app
 
     def take_back(self, app: Flask) -> None:
@@ -130,7 +129,7 @@ def _wait_for_no_disk(app: Flask) -> None:
 
 def _traits(app: Flask) -> list[Any]:
     """What a test could change for the tests after it."""
-    ours = {"docmill", "docmill_sign_in_throttle"}
+    ours = {"docmill", "docmill_readiness"}
     with app.app_context():
         dispatch = db.engine.dispatch
         listeners = [list(getattr(dispatch, name)) for name in ("before_cursor_execute", "begin", "commit", "rollback")]
@@ -156,6 +155,6 @@ def _hooks(app: Flask) -> list[dict[Any, Any]]:
 
 def _idle(engine: Engine) -> Iterator[int]:
     pooled = [record.dbapi_connection for record in list(engine.pool._pool.queue)]  # type: ignore[attr-defined] # QueuePool's
-    for connection in [*pooled, *(cursor.connection for cursor, _ in connections()._idle)]:
+    for connection in pooled:
         if connection is not None and not connection.closed:
             yield connection.info.backend_pid

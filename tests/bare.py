@@ -8,6 +8,9 @@ from flask import Flask
 from webapp.config import Settings
 from webapp.db import db, init_database
 
+# Tests ask more often than people do; those that are about the limits set them.
+AS_FAST_AS_IT_GOES = dict.fromkeys(("RATE_REQUESTS", "RATE_POLLS", "RATE_UPLOADS", "RATE_SEARCHES"), "0")
+
 
 @dataclass(frozen=True)
 class DatabaseUnderTest:
@@ -20,12 +23,13 @@ class DatabaseUnderTest:
 
     def environment(self, data_dir: Path, **more: str) -> dict[str, str]:
         """Variables with which a process of the product runs on it."""
-        return {"DATABASE_URL": self.url, "DATA_DIR": str(data_dir), **more}
+        return {"DATABASE_URL": self.url, "DATA_DIR": str(data_dir), **AS_FAST_AS_IT_GOES, **more}
 
 
 def settings_for(data_dir: Path, **variables: str) -> Settings:
     """Settings from these variables and nothing else: the tests' own environment plays no part."""
-    return Settings.from_environment({"DATA_DIR": str(data_dir), "SECRET_KEY": "a key for tests only", **variables})
+    given = {"DATA_DIR": str(data_dir), "SECRET_KEY": "a key for tests only", **AS_FAST_AS_IT_GOES, **variables}
+    return Settings.from_environment(given)
 
 
 def make_bare_app(settings: Settings) -> Flask:

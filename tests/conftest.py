@@ -27,7 +27,7 @@ from tests.emptied import Emptied
 from webapp.accounts import passwords
 from webapp.app import create_app
 from webapp.config import Settings
-from webapp.providers.local_extract import LocalExtractor
+from webapp.providers.local.extract import LocalExtractor
 
 CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 

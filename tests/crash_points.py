@@ -30,7 +30,7 @@ from tests.conftest import dispose, make_bare_app, settings_for
 from tests.emulators.clients import azure_extractor, openai_embedder
 from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
-from tests.pipeline.patience import Dying
+from tests.pipeline.remote_place import Dying
 from tests.pipeline.workplace import Crash, Workplace, make_workplace
 from webapp.clock import now
 from webapp.db import reading, transaction
@@ -38,7 +38,7 @@ from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError, Lease
 from webapp.pipeline import lifecycle
 from webapp.pipeline.steps import Snoozed, StageContext
-from webapp.providers.local_extract import LocalExtractor
+from webapp.providers.local.extract import LocalExtractor
 from webapp.search.model import CachedEmbedding, Chunk, Connection
 from webapp.worker.handlers import HANDLERS
 
@@ -46,6 +46,8 @@ FIRST, SECOND = samples.report_pdf(pages=4), samples.report_pdf(pages=5)
 BATCH, CALLS_AT_ONCE, WINDOW, WINDOWS_AT_ONCE = 2, 2, 2, 2
 STEPS = ("claiming", "extracting", "saving_markdown", "chunking", "embedding", "publishing", "connecting")
 DEATHS_MAX = 3
+# When what is done is stored: at once, as in a long document, or with the next commit, as in a short one.
+SAVE_AFTER_SECONDS = (0.0, 600.0)
 LOOKS_MAX = 500
 
 
@@ -96,6 +98,7 @@ class World:
     life: Life
     kept: set[str] = field(default_factory=set)
     context: StageContext | None = None
+    save_after_seconds: float = 0.0
 
     def step(self) -> str:
         current = self.context.current if self.context else None
@@ -108,25 +111,26 @@ class World:
             lease = self._claim()
             if lease is None:
                 return
-            self.context = self.workplace.context(lease, retry_pause_seconds=0.0)
+            self.context = self.workplace.context(
+                lease, retry_pause_seconds=0.0, save_after_seconds=self.save_after_seconds
+            )
             try:
                 HANDLERS[lease.stage](self.context)
             except Snoozed:
+                self.context.save_at_end()
                 with transaction(lease.org_id):
                     self.workplace.queue.snooze(lease, 0, self.context.checkpoint)
         raise AssertionError("the work does not end")
 
     def _claim(self) -> Lease | None:
-        queue = self.workplace.queue
-        with transaction(everywhere=True):
-            leases = queue.claim("worker")
-            return leases[0] if leases and lifecycle.start_run(queue, leases[0]) else None
+        self.workplace.queue.wake_delayed()
+        return next(iter(self.workplace.queue.claim("worker")), None)
 
     def take_over(self) -> None:
         """The dead worker's jobs go back."""
         with transaction(everywhere=True) as session:
             self.workplace.queue.reset_stale(-60, JobError("worker_died", "the worker died"))
-            session.execute(update(Job).where(Job.status == "PENDING").values(available_at=now()))
+            session.execute(update(Job).where(Job.status == "PENDING").values(available_at=now(), wakes_at=None))
 
     def upload(self, data: bytes) -> UUID:
         self.analyzer.reset()
@@ -195,12 +199,12 @@ def _made(workplace: Workplace, local: LocalExtractor, analyzer: DocumentIntelli
     life = Life()
     made = World(workplace, analyzer, openai, life)
     life.at = made.step
-    slow = azure_extractor(analyzer, local, window_pages=WINDOW, windows_at_once=WINDOWS_AT_ONCE)
+    remote = azure_extractor(analyzer, local, window_pages=WINDOW, windows_at_once=WINDOWS_AT_ONCE)
     embedder = openai_embedder(openai, batch_size=BATCH, concurrency=CALLS_AT_ONCE)
     # Their interfaces stay as they are; what is called may be the last thing that happens.
     providers: dict[str, Any] = {
         "blobs": Dying(workplace.providers.blobs, life, frozenset({"put_bytes"})),  # type: ignore[arg-type]
-        "slow_extractor": Dying(slow, life, frozenset({"start", "poll"})),  # type: ignore[arg-type]
+        "remote_extractor": Dying(remote, life, frozenset({"start", "poll"})),  # type: ignore[arg-type] # it passes all else on
         "embedder": Dying(embedder, life, frozenset({"embed"})),  # type: ignore[arg-type]
     }
     workplace.providers = replace(workplace.providers, **providers)
@@ -234,26 +238,30 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
 
-def undisturbed(made: World) -> tuple[Seen, Counter[str]]:
-    """The document that stays, then the one that all others are compared with."""
+def undisturbed(made: World) -> tuple[Seen, dict[float, Counter[str]]]:
+    """The document that stays, then the one that all others are compared with, and its moments for each way to save."""
     made.upload(FIRST)
     made.work_off()
     with reading(made.workplace.org_id) as session:
         made.kept = set(session.scalars(select(CachedEmbedding.text_sha256)))
-    document_id = made.upload(SECOND)
-    made.life.begin()
-    made.work_off()
-    seen, moments = made.look(document_id), Counter(made.life.seen)
-    made.forget(document_id)
+    seen, moments = Seen([], [], 0, 0), {}
+    for seconds in SAVE_AFTER_SECONDS:
+        made.save_after_seconds = seconds
+        document_id = made.upload(SECOND)
+        made.life.begin()
+        made.work_off()
+        seen, moments[seconds] = made.look(document_id), Counter(made.life.seen)
+        made.forget(document_id)
     return seen, moments
 
 
-def try_point(made: World, step: str, chance: random.Random, expected: Seen, moments: Counter[str]) -> tuple[int, Seen]:
+def try_point(made: World, step: str, chance: random.Random, moments: Mapping[float, Counter[str]]) -> tuple[int, Seen]:
     """Die at this step, mostly once, sometimes again; how often, and what is there in the end."""
     document_id = made.upload(SECOND)
+    made.save_after_seconds = chance.choice([seconds for seconds, seen in moments.items() if seen[step]])
     deaths = 0
     for _ in range(DEATHS_MAX if chance.random() < 0.25 else 1):
-        made.life.begin(step, chance.randint(1, moments[step]))
+        made.life.begin(step, chance.randint(1, moments[made.save_after_seconds][step]))
         try:
             made.work_off()
             break
@@ -279,7 +287,7 @@ def run(made: World, points: int, seed: int, steps: tuple[str, ...] = STEPS) -> 
         for number in range(points):
             chance = random.Random(f"{seed}/{step}/{number}")
             try:
-                deaths, seen = try_point(made, step, chance, expected, moments)
+                deaths, seen = try_point(made, step, chance, moments)
             except IntegrityError as error:
                 tally.wrong.append(f"point {number}: {type(error.orig).__name__}")
                 made.life.begin()

@@ -7,6 +7,7 @@ like any other: the same text always gives the same vector, and shared words bri
 import hashlib
 import math
 import re
+import threading
 from collections.abc import Sequence
 
 
@@ -22,6 +23,7 @@ class HashedWords:
         self.dimensions = dimensions
         self.model = model
         self.asked: list[str] = []
+        self.turns: threading.Semaphore = threading.BoundedSemaphore(64)
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         self.asked += texts

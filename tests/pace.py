@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).with_name("slow.txt")
-SECONDS = 0.08
+SECONDS = 0.05
 # A longer setup has started something that all the tests of a worker share.
 SETUP_SECONDS_MAX = 0.4
-_HEAD = f"# Tests that took more than {SECONDS:g} s, each with all its parameters on average: see tests/pace.py.\n"
+_HEAD = f"# Tests that took more than {SECONDS:g} s, by the median of their parameters: see tests/pace.py.\n"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -66,5 +66,5 @@ class Stopwatch:
         functions: dict[str, list[float]] = defaultdict(list)
         for nodeid, seconds in self._seconds.items():
             functions[function_of(nodeid)].append(seconds)
-        slow = sorted(name for name, seconds in functions.items() if statistics.mean(seconds) > SECONDS)
+        slow = sorted(name for name, seconds in functions.items() if statistics.median(seconds) > SECONDS)
         LIST.write_text(_HEAD + "".join(f"{name}\n" for name in slow), encoding="utf-8")

@@ -16,10 +16,11 @@ import numpy as np
 
 from tests import sounds
 from tests.postgres import ROOT
-from webapp.providers.model_wheel import download, expect_file
+from webapp.providers.models.wheel import Wheel, fetch
 
-REQUIREMENT = "pyannote.audio==4.0.7"
-WHEEL_SHA256 = "852ea15c4d85bc34773e618267603ffca6a521669a74d33742692cc67fc700d6"
+WHEEL = Wheel(
+    "pyannote_audio-4.0.7-py3-none-any.whl", "852ea15c4d85bc34773e618267603ffca6a521669a74d33742692cc67fc700d6", {}
+)
 MEMBER = "pyannote/audio/sample/sample.wav"
 KEPT = ROOT / ".cache" / "speech-clip.wav"
 SPOKEN_WORDS = ("harbour", "invoice", "customer", "meeting", "lighthouse")
@@ -50,9 +51,6 @@ def in_left_channel() -> bytes:
 def _call() -> bytes:
     if not KEPT.exists():
         KEPT.parent.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory() as folder:
-            wheel = download(REQUIREMENT, Path(folder))
-            expect_file(wheel, WHEEL_SHA256)
-            with zipfile.ZipFile(wheel) as archive:
-                KEPT.write_bytes(archive.read(MEMBER))
+        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(fetch(WHEEL, Path(folder))) as archive:
+            KEPT.write_bytes(archive.read(MEMBER))
     return KEPT.read_bytes()

@@ -27,6 +27,13 @@ def test_the_database_lies_in_the_data_folder_whatever_that_is_called(tmp_path: 
     assert not url.query
 
 
+def test_models_may_come_from_a_folder_or_an_address(tmp_path: Path) -> None:
+    assert read(tmp_path).models.models_from is None
+    assert read(tmp_path, MODELS_FROM=f"{tmp_path}/mirror").models.models_from == tmp_path / "mirror"
+    address = "https://mirror.example.com/models"
+    assert read(tmp_path, MODELS_FROM=f"{address}/").models.models_from == address
+
+
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
 def test_postgresql_means_worker_processes(tmp_path: Path, scheme: str) -> None:
     settings = read(tmp_path, DATABASE_URL=f"{scheme}://someone@host/docmill")
@@ -56,8 +63,15 @@ def test_embedded_runs_on_postgresql_too(tmp_path: Path) -> None:
         ("EXECUTION", "workers", "needs PostgreSQL"),
         ("DATABASE_URL", "mysql://host/docmill", "postgresql://"),
         ("SECRET_KEY", "short", "16 characters"),
+        ("HTMX_URL", "//cdn.example/htmx.js", "no web address"),
+        ("HTMX_URL", "Local", "no web address"),
+        ("HTMX_INTEGRITY", "sha384-short", "no hash of a script"),
+        ("HTMX_INTEGRITY", "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=", "no hash of a script"),
         ("EMBEDDINGS", "magic", "Use one of"),
+        ("MODELS_FROM", "ftp://mirror.example.com", "no web address"),
+        ("MODELS_FROM", "https://me:hunter2@mirror.example.com", "neither a password"),
         ("STAGE_LIMITS", "proces_document=4", "there is no stage 'proces_document'. Stages: process_document, "),
+        ("WORKER_STAGES", "process_document,proces", "there is no stage 'proces'. Stages: process_document, "),
         ("STAGE_LIMITS", "process_document=0", "process_document=0 is no limit"),
         ("STAGE_LIMITS", "process_document=3000000000", "is no limit from 1 to 10000"),
         ("STAGE_LIMITS", "process_document=many", "process_document=many is no limit"),

@@ -24,7 +24,7 @@ def test_without_credentials_this_machine_does_everything(tmp_path: Path) -> Non
     assert (settings.blobs, settings.extraction, settings.embeddings) == ("local", "local", "local")
     providers = wire(settings).providers
     assert (providers.blobs.name, providers.extractor.name, providers.embedder.name) == ("local", "local", "local")
-    assert providers.slow_extractor is None
+    assert providers.remote_extractor is None
 
 
 def test_credentials_choose(tmp_path: Path) -> None:
@@ -33,17 +33,17 @@ def test_credentials_choose(tmp_path: Path) -> None:
     providers = wire(settings).providers
     assert (providers.blobs.name, providers.embedder.name) == ("azure", "openai")
     assert providers.embedder.model == "text-embedding-3-small@1536"
-    assert providers.slow_extractor is not None
-    assert providers.slow_extractor.name == "azure"
-    assert providers.slow_for("application/pdf") is providers.slow_extractor
-    assert providers.slow_for("text/plain") is None
+    assert providers.remote_extractor is not None
+    assert providers.remote_extractor.name == "azure"
+    assert providers.remote_for("application/pdf") is providers.remote_extractor
+    assert providers.remote_for("text/plain") is None
     assert providers.accepts("image/png")
 
 
 def test_a_choice_can_be_forced(tmp_path: Path) -> None:
     forced = {"BLOBS": "local", "EXTRACTION": "local", "EMBEDDINGS": "local"}
     providers = wire(settings_for(tmp_path, **STORAGE, **READER, **OPENAI, **forced)).providers
-    assert (providers.blobs.name, providers.slow_extractor, providers.embedder.name) == ("local", None, "local")
+    assert (providers.blobs.name, providers.remote_extractor, providers.embedder.name) == ("local", None, "local")
 
 
 def test_a_managed_identity_stands_in_for_keys(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_managed_identity_stands_in_for_keys(tmp_path: Path) -> None:
     assert settings.azure_storage_account_url == "https://account.blob.core.windows.net"
     providers = wire(settings).providers
     assert providers.blobs.name == "azure"
-    assert providers.slow_extractor is not None
+    assert providers.remote_extractor is not None
 
 
 def test_a_server_without_keys_is_chosen_by_name(tmp_path: Path) -> None:
@@ -97,6 +97,11 @@ def test_models_are_chosen_by_content_type(tmp_path: Path) -> None:
         ({"AZURE_STORAGE_CONNECTION_STRING": "AccountKey=secret"}, "AZURE_STORAGE_CONNECTION_STRING", "AccountName"),
         ({"AZURE_STORAGE_CONTAINER": "Not--Good"}, "AZURE_STORAGE_CONTAINER", "small letters"),
         ({"AZURE_DOCUMENTINTELLIGENCE_MODELS": "invoice"}, "AZURE_DOCUMENTINTELLIGENCE_MODELS", "Example"),
+        (
+            {"AZURE_DOCUMENTINTELLIGENCE_MODELS": "pdf=prebuilt-invoice"},
+            "AZURE_DOCUMENTINTELLIGENCE_MODELS",
+            "application/pdf",
+        ),
         (
             {**OPENAI, "OPENAI_EMBEDDING_MODEL": "bge-m3"},
             "OPENAI_EMBEDDING_DIMENSIONS",

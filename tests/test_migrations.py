@@ -177,11 +177,12 @@ def test_a_full_database_goes_forward_without_losing_a_row(unmigrated: Flask) ->
         sa.event.listen(engine, "connect", _see_everything)
         with engine.begin() as connection:
             _fill(connection)
-            before = _rows(connection)
+            columns = _columns(connection)
+            before = _rows(connection, columns)
         for step in (flask_migrate.upgrade, lambda: flask_migrate.downgrade(revision="0001"), flask_migrate.upgrade):
             step()
             with engine.connect() as connection:
-                assert _rows(connection) == before
+                assert _rows(connection, columns) == before
         with engine.connect() as connection, pytest.raises(sa.exc.IntegrityError):
             connection.execute(sa.text("UPDATE document_processing_jobs SET locked_by = 'a' WHERE status = 'PENDING'"))
         with engine.connect() as connection, pytest.raises(sa.exc.IntegrityError):
@@ -230,10 +231,10 @@ VALUES ('{run}', '{id}', '{id}', '{state}', 'RETRY', {now}, {started}, {finished
 """
 _FILL_JOB = """
 INSERT INTO document_processing_jobs (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint,
-    attempts, max_attempts, created_at, started_at, heartbeat_at, completed_at, locked_by, lease_id, error_log,
-    updated_at)
-VALUES ('{job}', '{id}', '{id}', '{id}', 'a', '{status}', 0, '{{}}', '{{}}', 0, 1, {now}, {held}, {held}, {ended},
-    {worker}, {lease}, '[]', {now})
+    attempts, max_attempts, available_at, created_at, started_at, heartbeat_at, completed_at, locked_by, lease_id,
+    error_log, updated_at)
+VALUES ('{job}', '{id}', '{id}', '{id}', 'a', '{status}', 0, '{{}}', '{{}}', 0, 1, {now}, {now}, {held}, {held},
+    {ended}, {worker}, {lease}, '[]', {now})
 """
 
 
@@ -265,10 +266,39 @@ def _fill(connection: sa.Connection) -> None:
     connection.exec_driver_sql(job.replace("'a', 'PENDING'", "'b', 'PENDING'"))
 
 
-def _rows(connection: sa.Connection) -> list[tuple[object, ...]]:
-    tables = ("documents", "processing_runs", "document_processing_jobs")
-    found = [connection.exec_driver_sql(f"SELECT * FROM {table} ORDER BY id") for table in tables]
+_FILLED = ("documents", "processing_runs", "document_processing_jobs")
+
+
+def _columns(connection: sa.Connection) -> dict[str, str]:
+    """The columns that these tables have now: later ones are added to them."""
+    found = sa.inspect(connection)
+    return {table: ", ".join(column["name"] for column in found.get_columns(table)) for table in _FILLED}
+
+
+def _rows(connection: sa.Connection, columns: dict[str, str]) -> list[tuple[object, ...]]:
+    found = [connection.exec_driver_sql(f"SELECT {columns[table]} FROM {table} ORDER BY id") for table in _FILLED]
     return [tuple(row) for rows in found for row in rows]
+
+
+@pytest.mark.parametrize("unmigrated", ["sqlite"], indirect=True)
+def test_a_migration_that_leaves_rows_without_what_they_refer_to_is_rolled_back(
+    unmigrated: Flask, tmp_path: Path
+) -> None:
+    """Foreign keys rest while SQLite's tables are made anew, so they are looked at before the commit."""
+    directory = tmp_path / "migrations"
+    shutil.copytree(postgres.ROOT / "migrations", directory)
+    losing = _BROKEN.replace("CREATE TABLE half (id integer)", "DELETE FROM orgs").replace("    raise", "    # raise")
+    (directory / "versions" / "losing.py").write_text(losing.format(head=_heads()[0]))
+    with unmigrated.app_context():
+        flask_migrate.upgrade()
+        engine = sa.create_engine(unmigrated.config["DOCMILL_SETTINGS"].database_owner_url, poolclass=sa.NullPool)
+        with engine.begin() as connection:
+            _fill(connection)
+        with pytest.raises(SystemExit):
+            flask_migrate.upgrade(directory=str(directory))
+        with engine.connect() as connection:
+            assert len(connection.exec_driver_sql("SELECT id FROM orgs").all()) == 1
+        engine.dispose()
 
 
 def test_there_is_one_head() -> None:
@@ -292,3 +322,41 @@ def test_every_table_of_an_org_has_forced_row_level_security(postgresql_database
         }
     of_orgs = {table.name for table in Base.metadata.sorted_tables if "org_id" in table.columns}
     assert of_orgs == guarded
+
+
+_FILL_CHUNK = """
+INSERT INTO chunks (id, org_id, document_id, ordinal, text, text_sha256, created_at)
+VALUES ('{chunk}', '{id}', '{id}', {ordinal}, '{text}', 'a', {now})
+"""
+_FILL_CONNECTION = """
+INSERT INTO connections (source_chunk_id, target_chunk_id, kind, org_id, score, created_at)
+VALUES ('{source}', '{target}', 'near_duplicate', '{id}', 1, {now})
+"""
+
+
+@on_both
+def test_connections_of_passages_that_say_nothing_go_and_the_passages_stay(unmigrated: Flask) -> None:
+    with unmigrated.app_context():
+        flask_migrate.upgrade(revision="0007")
+        engine = sa.create_engine(unmigrated.config["DOCMILL_SETTINGS"].database_owner_url, poolclass=sa.NullPool)
+        sa.event.listen(engine, "connect", _see_everything)
+        one = new_id().hex
+        texts = ["* * *", "…", "Rye", "Рожь", "* * *", "٣"]
+        chunks = [new_id().hex for _ in texts]
+        with engine.begin() as connection:
+            for statement in _FILL:
+                connection.exec_driver_sql(statement.format(id=one, hash=one * 2, now="CURRENT_TIMESTAMP"))
+            for ordinal, (chunk, text) in enumerate(zip(chunks, texts, strict=True)):
+                values = {"chunk": chunk, "id": one, "ordinal": ordinal, "text": text, "now": "CURRENT_TIMESTAMP"}
+                connection.exec_driver_sql(_FILL_CHUNK.format(**values))
+            for source, target in ((0, 4), (1, 2), (3, 0), (2, 3), (5, 3)):
+                ends = {"source": chunks[source], "target": chunks[target]}
+                connection.exec_driver_sql(_FILL_CONNECTION.format(id=one, now="CURRENT_TIMESTAMP", **ends))
+        flask_migrate.upgrade()
+        with engine.connect() as connection:
+            left = connection.exec_driver_sql("SELECT source_chunk_id, target_chunk_id FROM connections").all()
+            number = connection.exec_driver_sql("SELECT count(*) FROM chunks").scalar()
+        engine.dispose()
+    found = {tuple(str(end).replace("-", "") for end in row) for row in left}
+    assert found == {(chunks[2], chunks[3]), (chunks[5], chunks[3])}
+    assert number == len(texts)

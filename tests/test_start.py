@@ -71,3 +71,38 @@ def test_an_address_is_tried() -> None:
         assert "already" in (port_trouble("127.0.0.1", port) or "")
     assert port_trouble("127.0.0.1", port) is None
     assert port_trouble("203.0.113.1", port) == "HOST=203.0.113.1 is no address of this machine."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loads", ["runpy.run_path('gunicorn.conf.py')", "__import__('worker').main()"])
+def test_who_serves_or_works_does_not_hold_the_owners_address(tmp_path: Path, loads: str) -> None:
+    """Whoever takes such a process over must not be able to drop the policies."""
+    look = (
+        f"import os, runpy; {loads}; from webapp.config import Settings; "
+        "print(Settings.from_environment().database_owner_url, os.environ)"
+    )
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "DATA_DIR": str(tmp_path),
+        "EXECUTION": "embedded",
+        "DATABASE_URL": f"sqlite:///{tmp_path}/a.sqlite3",
+        "DATABASE_OWNER_URL": "postgresql://owner:hunter2@127.0.0.1:1/docmill",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", look], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=50
+    )
+    assert str(tmp_path) in done.stdout, done.stderr
+    assert "hunter2" not in done.stdout
+
+
+@pytest.mark.parametrize("file", ["Procfile", "Makefile"])
+def test_neither_is_the_owners_address_in_their_first_environment(file: str) -> None:
+    """What a process forgets stays readable in /proc, so it must not be started with it."""
+    starts = [
+        line
+        for line in (ROOT / file).read_text().splitlines()
+        if ("gunicorn" in line and "wsgi:app" in line) or line.rstrip("'").endswith("python worker.py")
+    ]
+    assert len(starts) >= 2
+    for line in starts:
+        assert "exec env -u DATABASE_OWNER_URL " in line, line

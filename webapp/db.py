@@ -5,34 +5,31 @@ start-up alone) everybody's. On PostgreSQL that choice is handed to row-level se
 SET LOCAL semantics, so it ends with the transaction and never leaks through the pool.
 """
 
-import select
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import numpy as np
-import psycopg
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from flask import Flask
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import JSON, DateTime, Dialect, Engine, LargeBinary, MetaData, Text, event
+from sqlalchemy import JSON, DateTime, Dialect, LargeBinary, MetaData, Text, make_url
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as Busy
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from webapp.config import Settings
+from webapp.engines import Scope, engine_options, prepare_postgresql, prepare_sqlite
+from webapp.private_files import tighten_folder, tighten_sqlite
 
 _MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
 _NAMES = {
@@ -106,15 +103,6 @@ class Embedding(TypeDecorator[list[float]]):
         return np.frombuffer(value, dtype="<f4") if isinstance(value, bytes) else np.asarray(value, dtype="<f4")
 
 
-@dataclass(frozen=True)
-class Scope:
-    """Whose rows the open transaction is about, and whether it may write."""
-
-    org_id: UUID | None
-    everywhere: bool
-    writes: bool
-
-
 class NoTransaction(RuntimeError):
     """Data was asked for outside of `transaction()` or `reading()`."""
 
@@ -125,159 +113,50 @@ def init_database(app: Flask, settings: Settings) -> None:
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(settings.database_url, settings.web_threads)
     app.config["DOCMILL_SETTINGS"] = settings
     db.init_app(app)
+    _tighten_files(settings)
     Migrate(app, db, directory=str(_MIGRATIONS))
     with app.app_context():
         prepare = prepare_sqlite if db.engine.dialect.name == "sqlite" else prepare_postgresql
         prepare(db.engine)
 
 
+def _tighten_files(settings: Settings) -> None:
+    tighten_folder(settings.data_dir)
+    url = make_url(settings.database_url)
+    if url.drivername == "sqlite" and url.database:
+        tighten_sqlite(Path(url.database))
+
+
 def schema_is_current() -> bool:
     """Whether the newest migration has run: nothing works on older tables, and newer ones serve us, too."""
-    script = ScriptDirectory(str(_MIGRATIONS))
-    known = {revision.revision for revision in script.walk_revisions()}
+    head, known = _revisions()
     with db.engine.connect().execution_options(docmill_writes=False) as connection:
         current = MigrationContext.configure(connection).get_current_revision()
-    return current is not None and (current == script.get_current_head() or current not in known)
+    return current is not None and (current == head or current not in known)
 
 
-def engine_options(database_url: str, threads: int) -> dict[str, Any]:
-    """How connections are made: bounded, checked before use, never waited for without end."""
-    if database_url.startswith("sqlite"):
-        connect = {"timeout": 15, "isolation_level": None}
-        return {"pool_size": threads, "max_overflow": threads, "connect_args": connect, "hide_parameters": True}
-    return {
-        "pool_size": min(threads, 10),
-        "max_overflow": 10,
-        "pool_timeout": 10,
-        # An error's message ends in logs and on pages; what people's files say does not belong there.
-        "hide_parameters": True,
-        "connect_args": postgresql_connect_args("docmill"),
-    }
+@cache
+def _revisions() -> tuple[str | None, frozenset[str]]:
+    """The newest migration and all of them: read once, since they don't change while a process lives."""
+    script = ScriptDirectory(str(_MIGRATIONS))
+    return script.get_current_head(), frozenset(revision.revision for revision in script.walk_revisions())
 
 
-def postgresql_connect_args(name: str) -> dict[str, Any]:
-    """How each connection to PostgreSQL is made: named, and never waiting without end."""
-    timeouts = f"-c idle_in_transaction_session_timeout=60s -c lock_timeout=30s {_SERVER_MISSES_US}"
-    return {"connect_timeout": 10, "options": timeouts, "application_name": name, **_WE_MISS_THE_SERVER}
+@contextmanager
+def transaction(
+    org_id: UUID | None = None, *, everywhere: bool = False, turn_seconds: float | None = None
+) -> Iterator[Session]:
+    """A write transaction; inside another one of this thread it joins that one.
 
-
-# An end that vanishes without a word (a cut network, a machine without power) is missed by the other within half
-# a minute; the system alone would wait for a quarter of an hour, or two hours. A socket in the file system has no
-# such end: there both libpq and the server pass over these settings.
-_WE_MISS_THE_SERVER = {
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 25_000,
-}
-_SERVER_MISSES_US = (
-    "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25s"
-)
-
-
-def prepare_sqlite(engine: Engine) -> None:
-    """Make each SQLite connection safe: foreign keys, a log that readers pass, real durability."""
-
-    @event.listens_for(engine, "connect")
-    def _pragmas(connection: sqlite3.Connection, record: object) -> None:
-        for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL", "busy_timeout=15000"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    # The driver would begin lazily and upgrade a read lock to a write lock, which fails at once
-    # under contention; beginning as IMMEDIATE waits its turn instead.
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("docmill_writes", True)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def prepare_postgresql(engine: Engine) -> None:
-    """A transaction and its scope begin in one round trip, and a connection that died in the pool is never lent."""
-
-    @event.listens_for(engine, "connect")
-    def _settle(connection: "psycopg.Connection[Any]", record: object) -> None:
-        # The driver would send a BEGIN of its own, and wait for its answer.
-        connection.autocommit = True
-        # A pooler may hand the next transaction to another session, which knows no statement that this one prepared.
-        if not is_direct(connection):
-            connection.prepare_threshold = None
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        scope = connection.get_execution_options().get("docmill_scope")
-        driver_connection: Any = connection.connection.driver_connection
-        with translated(engine, "the beginning of a transaction"):
-            try:
-                # Several statements at once cannot be prepared.
-                driver_connection.execute(f"BEGIN{_set_scope(scope)}", prepare=False)
-            except psycopg.Error as error:
-                # Dead since it was checked: nobody has to put it in order again, or is lent it.
-                if driver_connection.closed:
-                    connection.invalidate(error)
-                raise
-
-    @event.listens_for(engine, "checkout")
-    def _check(connection: "psycopg.Connection[Any]", record: object, proxy: object) -> None:
-        if not is_quiet(connection):
-            raise InvalidatePoolError("the server ended this connection while nobody used it")
-
-
-def is_direct(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether no pooler stands in between: a server greets with the number of the process that answers."""
-    row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
-    return row is not None and bool(row[0] == connection.info.backend_pid)
-
-
-def is_quiet(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether an idle connection seems to live: a server that goes away says so, and nobody has read it yet.
-
-    That costs no round trip. An end that vanished without a word is missed by the system: see the settings above.
+    On SQLite it waits for its turn to write, `turn_seconds` at most: then the database is busy.
     """
-    poll = select.poll()
-    try:
-        poll.register(connection.fileno(), select.POLLIN)
-    except psycopg.Error:
-        return False
-    return not poll.poll(0)
-
-
-@contextmanager
-def translated(engine: Engine, what: str) -> Iterator[None]:
-    """Callers know one kind of errors: the driver's become those that SQLAlchemy would raise."""
-    dialect = engine.dialect
-    try:
-        yield
-    except dialect.loaded_dbapi.Error as error:
-        is_lost = dialect.is_disconnect(error, None, None)
-        raise DBAPIError.instance(
-            what,
-            None,
-            error,
-            dialect.loaded_dbapi.Error,
-            hide_parameters=True,
-            connection_invalidated=is_lost,
-            dialect=dialect,
-        ) from error
-
-
-def _set_scope(scope: "Scope | None") -> str:
-    """The third argument makes both settings end with the transaction."""
-    if scope is None:
-        return ""
-    org, system = scope.org_id or "", "system" if scope.everywhere else ""
-    return f"; SELECT set_config('app.org_id', '{org}', true), set_config('app.scope', '{system}', true)"
-
-
-@contextmanager
-def transaction(org_id: UUID | None = None, *, everywhere: bool = False) -> Iterator[Session]:
-    """A write transaction; inside another one of this thread it joins that one."""
-    with _scoped(Scope(org_id, everywhere, writes=True)) as opened:
+    with _scoped(Scope(org_id, everywhere, writes=True), turn_seconds) as opened:
         yield opened
 
 
 @contextmanager
 def reading(org_id: UUID | None = None, *, everywhere: bool = False) -> Iterator[Session]:
-    """A transaction that only reads: on SQLite it waits for no writer."""
+    """A transaction that only reads, all of it from one snapshot; on SQLite it waits for no writer."""
     with _scoped(Scope(org_id, everywhere, writes=False)) as opened:
         yield opened
 
@@ -306,7 +185,7 @@ def after_commit(call: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _scoped(scope: Scope) -> Iterator[Session]:
+def _scoped(scope: Scope, turn_seconds: float | None = None) -> Iterator[Session]:
     current = db.session()
     outer: Scope | None = current.info.get("scope")
     if outer is not None:
@@ -314,7 +193,7 @@ def _scoped(scope: Scope) -> Iterator[Session]:
         yield current
         return
     try:
-        with write_turn(wanted=scope.writes), current.begin():
+        with write_turn(turn_seconds, wanted=scope.writes), current.begin():
             _enter(current, scope)
             current.info["scope"] = scope
             yield current
@@ -329,7 +208,7 @@ def _scoped(scope: Scope) -> Iterator[Session]:
 
 
 @contextmanager
-def write_turn(*, wanted: bool = True) -> Iterator[None]:
+def write_turn(seconds: float | None = None, *, wanted: bool = True) -> Iterator[None]:
     """On SQLite, wait for the other threads of this process in order.
 
     SQLite itself lets a writer sleep and ask again, ever more seldom: under a steady stream of short
@@ -338,7 +217,7 @@ def write_turn(*, wanted: bool = True) -> Iterator[None]:
     if not wanted or db.engine.dialect.name != "sqlite":
         yield
         return
-    if not _sqlite_writer.acquire(timeout=_TURN_SECONDS):
+    if not _sqlite_writer.acquire(timeout=_TURN_SECONDS if seconds is None else seconds):
         # Whoever has the turn waits for another process, and so would each of us, one after the other.
         raise Busy("the database was being written to for too long")
     try:

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 Value = TypeVar("Value")
+
+_BASE64 = "[A-Za-z0-9+/]"
+_INTEGRITY = re.compile(f"sha256-{_BASE64}{{43}}=|sha384-{_BASE64}{{64}}|sha512-{_BASE64}{{86}}==")
 
 
 class SettingsError(Exception):
@@ -28,6 +32,9 @@ class Reader:
 
     def optional(self, name: str) -> str | None:
         return self.text(name) or None
+
+    def folder(self, name: str, default: str | Path) -> Path:
+        return Path(self.text(name, str(default))).expanduser().absolute()
 
     def names(self, name: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
@@ -54,6 +61,15 @@ class Reader:
             raise SettingsError(f"{name} must hold neither a password nor a query: keys have settings of their own.")
         return raw.rstrip("/")
 
+    def integrity(self, name: str) -> str | None:
+        """The hash of a script, as its integrity attribute spells it."""
+        raw = self.text(name)
+        if raw and not _INTEGRITY.fullmatch(raw):
+            raise SettingsError(
+                f"{name} is no hash of a script. Example: {name}=sha384-… with 64 characters of base64."
+            )
+        return raw or None
+
     def whole(self, name: str, default: int, least: int = 1, most: int | None = None) -> int:
         return self._number(name, default, least, int, "a whole number", most)
 
@@ -71,6 +87,10 @@ class Reader:
     def price(self, name: str, default: float) -> float:
         """What a unit costs; 0 where it is free."""
         return self._number(name, default, 0.0, _finite, "a price", None)
+
+    def amount(self, name: str, default: float) -> float:
+        """A number that is not negative, of whatever the setting counts."""
+        return self._number(name, default, 0.0, _finite, "a number", None)
 
     def choice(self, name: str, default: str, choices: tuple[str, ...]) -> str:
         value = self.text(name, default)
@@ -103,7 +123,7 @@ def _finite(text: str) -> float:
 def kept_secret(path: Path) -> str:
     """The secret in this file; two processes that start at once agree on one."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             _keep_secret(path)
         return path.read_text(encoding="ascii").strip()

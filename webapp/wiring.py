@@ -8,14 +8,15 @@ from webapp.config import Settings
 from webapp.jobs.queue import JobQueue
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
-from webapp.providers.audio_decode import AudioDecoder
-from webapp.providers.local_analysis import LocalAnalyst
-from webapp.providers.local_blob import LocalBlobStore
-from webapp.providers.local_embed import LocalEmbedder
-from webapp.providers.local_extract import LocalExtractor
-from webapp.providers.local_pictures import LocalPictures
-from webapp.providers.local_speech import LocalRecogniser
-from webapp.providers.ports import BlobStore, Embedder, Providers, SlowExtractor
+from webapp.providers.blob_copies import BlobCopies
+from webapp.providers.local.analysis import LocalAnalyst
+from webapp.providers.local.blob import LocalBlobStore
+from webapp.providers.local.embed import LocalEmbedder
+from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.local.pictures import LocalPictures
+from webapp.providers.local.sound import AudioDecoder
+from webapp.providers.local.speech import LocalRecogniser
+from webapp.providers.ports import BlobStore, Embedder, Providers, RemoteExtractor
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
 
@@ -31,19 +32,23 @@ class Services:
 
 def wire(settings: Settings) -> Services:
     """Choose the implementations; nothing is loaded or connected before it is needed."""
-    local = LocalExtractor(memory_mb=settings.extract_memory_mb)
+    requires_locks = settings.sandbox.is_required
+    local = LocalExtractor(memory_mb=settings.extract_memory_mb, requires_locks=requires_locks)
+    blobs = _blobs(settings)
     retry = RetryPolicy(settings.backoff_base_seconds, settings.backoff_max_seconds)
     return Services(
         settings=settings,
         queue=SqlJobQueue(retry, stage_limits=dict(settings.stage_limits)),
         providers=Providers(
-            blobs=_blobs(settings),
+            blobs=blobs,
+            # A local store lends the file itself.
+            copies=None if settings.blobs == "local" else BlobCopies(blobs.local_copy).use,
             extractor=local,
             embedder=_embedder(settings),
             earlier_embedder=_earlier_embedder(settings),
-            slow_extractor=_slow_extractor(settings, local),
+            remote_extractor=_remote_extractor(settings, local),
             speech=_speech(settings),
-            artist=LocalPictures(),
+            artist=LocalPictures(requires_locks=requires_locks),
         ),
     )
 
@@ -53,10 +58,10 @@ def wire(settings: Settings) -> Services:
 
 
 def _blobs(settings: Settings) -> BlobStore:
-    folder = settings.data_dir / "blobs"
+    folder, free_min_bytes = settings.data_dir / "blobs", settings.limits.disk_free_min_bytes
     if settings.blobs == "local":
-        return LocalBlobStore(folder)
-    from webapp.providers.azure_blob import AzureBlobStore  # noqa: PLC0415 - see above
+        return LocalBlobStore(folder, free_min_bytes=free_min_bytes)
+    from webapp.providers.azure.blob import AzureBlobStore  # noqa: PLC0415 - see above
 
     return AzureBlobStore.connect(
         folder / "incoming",
@@ -64,14 +69,15 @@ def _blobs(settings: Settings) -> BlobStore:
         connection_string=settings.azure_storage_connection_string,
         account_url=settings.azure_storage_account_url,
         timeout_seconds=settings.provider_timeout_seconds,
+        free_min_bytes=free_min_bytes,
     )
 
 
-def _slow_extractor(settings: Settings, local: LocalExtractor) -> SlowExtractor | None:
+def _remote_extractor(settings: Settings, local: LocalExtractor) -> RemoteExtractor | None:
     endpoint = settings.azure_documentintelligence_endpoint
     if settings.extraction == "local" or endpoint is None:
         return None
-    from webapp.providers.azure_extract import AzureExtractor  # noqa: PLC0415 - see above
+    from webapp.providers.azure.extract import AzureExtractor  # noqa: PLC0415 - see above
 
     return AzureExtractor.connect(
         endpoint,
@@ -92,7 +98,7 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
         name, at, dimensions = model.rpartition("@")
         if not at:
             return (
-                LocalEmbedder(settings.models_dir, threads=settings.embed_threads)
+                LocalEmbedder(settings.models.models_dir, threads=settings.embed_threads)
                 if model == LocalEmbedder.model
                 else None
             )
@@ -105,16 +111,16 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
 
 def _embedder(settings: Settings) -> Embedder:
     if settings.embeddings == "local":
-        return LocalEmbedder(settings.models_dir, threads=settings.embed_threads)
+        return LocalEmbedder(settings.models.models_dir, threads=settings.embed_threads)
     return _openai_embedder(settings, settings.openai_embedding_model, settings.openai_embedding_dimensions)
 
 
 def _openai_embedder(settings: Settings, name: str, dimensions: int) -> Embedder:
-    from webapp.providers.openai_embed import Model, OpenAIEmbedder  # noqa: PLC0415 - see above
+    from webapp.providers.openai.client import connect  # noqa: PLC0415 - see above
+    from webapp.providers.openai.embed import Model, OpenAIEmbedder  # noqa: PLC0415 - see above
 
-    return OpenAIEmbedder.connect(
-        settings.openai_base_url,
-        settings.openai_api_key,
+    return OpenAIEmbedder(
+        connect(*_openai(settings)),
         Model(name, dimensions),
         batch_size=settings.openai_embedding_batch,
         concurrency=settings.embed_concurrency,
@@ -123,26 +129,23 @@ def _openai_embedder(settings: Settings, name: str, dimensions: int) -> Embedder
 
 
 def _speech(settings: Settings) -> SpeechProviders:
-    reader = AudioDecoder(seconds_max=settings.audio_hours_max * 3600.0)
+    reader = AudioDecoder(seconds_max=settings.audio_hours_max * 3600.0, requires_locks=settings.sandbox.is_required)
     return SpeechProviders(reader, _recogniser(settings, reader), _analyst(settings))
 
 
 def _recogniser(settings: Settings, reader: SoundReader) -> Recogniser:
     if settings.speech == "local":
         threads, language = settings.speech_threads, settings.speech_language
-        return LocalRecogniser(settings.models_dir, threads=threads, language=language)
-    if settings.speech == "openai":
-        from webapp.providers.openai_transcribe import OpenAIRecogniser  # noqa: PLC0415 - see above
-
-        return OpenAIRecogniser.connect(
-            settings.openai_base_url,
-            settings.openai_api_key,
-            settings.openai_transcribe_model,
-            cut_with(reader),
-            language=settings.speech_language,
-            timeout_seconds=settings.provider_timeout_seconds,
+        return LocalRecogniser(
+            settings.models.models_dir, threads=threads, language=language, requires_locks=settings.sandbox.is_required
         )
-    from webapp.providers.speechkit import Options, SpeechKit  # noqa: PLC0415 - see above
+    if settings.speech == "openai":
+        from webapp.providers.openai.client import connect  # noqa: PLC0415 - see above
+        from webapp.providers.openai.transcribe import OpenAIRecogniser  # noqa: PLC0415 - see above
+
+        client, model = connect(*_openai(settings)), settings.openai_transcribe_model
+        return OpenAIRecogniser(client, model, cut_with(reader), language=settings.speech_language)
+    from webapp.providers.speechkit.client import Options, SpeechKit  # noqa: PLC0415 - see above
 
     poll_seconds = settings.speechkit_poll_interval_ms / 1000
     return SpeechKit(
@@ -158,11 +161,11 @@ def _recogniser(settings: Settings, reader: SoundReader) -> Recogniser:
 def _analyst(settings: Settings) -> Analyst:
     if settings.analysis == "local":
         return LocalAnalyst()
-    from webapp.providers.openai_chat import OpenAIAnalyst  # noqa: PLC0415 - see above
+    from webapp.providers.openai.chat import OpenAIAnalyst  # noqa: PLC0415 - see above
+    from webapp.providers.openai.client import connect  # noqa: PLC0415 - see above
 
-    return OpenAIAnalyst.connect(
-        settings.openai_base_url,
-        settings.openai_api_key,
-        settings.openai_chat_model,
-        timeout_seconds=settings.provider_timeout_seconds,
-    )
+    return OpenAIAnalyst(connect(*_openai(settings)), settings.openai_chat_model)
+
+
+def _openai(settings: Settings) -> tuple[str, str, float]:
+    return settings.openai_base_url, settings.openai_api_key, settings.provider_timeout_seconds

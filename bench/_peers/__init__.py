@@ -17,12 +17,6 @@ class Peer(Protocol):
     def install(self, url: str) -> None:
         """Make its tables."""
 
-    UNFINISHED: str
-    """A query that finds a job as long as there is one that is not done."""
-
-    def enqueue(self, url: str, number: int, batch: int = 1_000) -> float:
-        """Add so many no-op jobs, a commit for each batch; the seconds that took."""
-
     def one_by_one(self, url: str, number: int) -> list[float]:
         """Add so many, each with a commit of its own; the moment (monotonic) before each, 20 ms apart where few."""
 

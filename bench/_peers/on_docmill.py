@@ -1,4 +1,4 @@
-"""Docmill's queue: its own worker code, with one stage whose light handler does nothing."""
+"""Docmill's queue: its own worker code, with one stage whose handler does nothing but end its run."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,11 +15,11 @@ from flask_migrate import upgrade
 from sqlalchemy import text
 
 from bench._peers import tell, wait_for_go
-from bench._peers.on_raw import Each
 from webapp.app import create_app
 from webapp.clock import new_id
 from webapp.config import Settings
 from webapp.db import db, init_database, transaction
+from webapp.documents.runs import LiveRun
 from webapp.jobs.queue import Lease, NewJob
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
@@ -84,7 +84,7 @@ def new_jobs(number: int, stage: str = STAGE) -> list[NewJob]:
         connection.execute(text(f"INSERT INTO orgs (id, name, created_at) VALUES (:org, :name, {present})"), named)
         connection.execute(text(_DOCUMENT.format(present=present)), rows)
         connection.execute(text(_RUN.format(present=present)), rows)
-    return [NewJob(org, document, run, stage, max_attempts=5) for document, run in ids]
+    return [NewJob(org, LiveRun(run, org, document), stage, max_attempts=5) for document, run in ids]
 
 
 _DOCUMENT = """
@@ -101,7 +101,7 @@ VALUES (:run, :org, :document, 'QUEUED', 'UPLOAD', {present})
 def enqueue(url: str, number: int, batch: int = 1_000) -> float:
     with queue_on(url) as queue:
         jobs = new_jobs(number)
-        queue.claim("nobody", only=[])
+        queue.claim("nobody", stages=[])
         began_at = time.perf_counter()
         for start in range(0, number, batch):
             queue.enqueue(jobs[start : start + batch])
@@ -116,29 +116,10 @@ def one_by_one(url: str, number: int) -> list[float]:
             if number < _FEW:
                 pause.wait(_PAUSE_SECONDS)
             moments.append(time.monotonic())
-            queue.enqueue([job])
+            # As an upload does it: in the transaction of its rows, which wakes sleepers once it is committed.
+            with transaction(job.org_id):
+                queue.enqueue([job])
         return [*moments, time.monotonic()]
-
-
-def each_on(url: str, claim_size: int) -> Each:
-    """Claim so many, end each with a commit of its own, until there are none."""
-
-    @contextmanager
-    def opened() -> Iterator[Callable[[], int]]:
-        with queue_on(url) as queue:
-            queue.claim("nobody", only=[])
-            yield lambda: _drain_each(queue, claim_size)
-
-    return opened
-
-
-def _drain_each(queue: SqlJobQueue, claim_size: int) -> int:
-    number = 0
-    while leases := queue.claim("bench", claim_size):
-        for lease in leases:
-            queue.complete(lease)
-        number += len(leases)
-    return number
 
 
 def work(url: str) -> None:
@@ -146,7 +127,7 @@ def work(url: str) -> None:
     if not url:
         variables["EXECUTION"] = "embedded"
     Path(variables.get("DATA_DIR", "/tmp")).mkdir(exist_ok=True)  # noqa: S108 - nothing is written there
-    workshop = workshop_on(create_app(settings(url, **variables)), is_light="BENCH_ORDINARY" not in os.environ)
+    workshop = workshop_on(create_app(settings(url, **variables)))
     keep_what_is_loaded()
     wait_for_go()
     workshop.start()
@@ -154,11 +135,9 @@ def work(url: str) -> None:
     os._exit(0)
 
 
-def workshop_on(app: Flask, *, is_light: bool) -> Workshop:
-    """A worker whose one stage is light, or as ordinary as the product's are."""
-    if is_light:
-        return Workshop(app, print, handlers={}, light={STAGE: _job})
-    return Workshop(app, print, handlers={STAGE: _ordinary}, light={})
+def workshop_on(app: Flask) -> Workshop:
+    """A worker with one stage."""
+    return Workshop(app, print, handlers={STAGE: _handle})
 
 
 def _job(lease: Lease) -> None:
@@ -169,7 +148,7 @@ def _job(lease: Lease) -> None:
         tell()
 
 
-def _ordinary(context: StageContext) -> None:
+def _handle(context: StageContext) -> None:
     _job(context.lease)
     has_stored = False
     try:

@@ -15,7 +15,6 @@ from pgqueuer.queries import Queries
 
 from bench._peers import tell, wait_for_go
 
-UNFINISHED = "SELECT FROM pgqueuer LIMIT 1"
 BATCH = 200
 
 
@@ -24,17 +23,6 @@ def install(url: str) -> None:
         await queries.install()
 
     _do(url, act)
-
-
-def enqueue(url: str, number: int, batch: int = 1_000) -> float:
-    async def act(queries: Queries) -> float:
-        began_at = time.perf_counter()
-        for start in range(0, number, batch):
-            size = min(batch, number - start)
-            await queries.enqueue(["noop"] * size, [None] * size, [0] * size)
-        return time.perf_counter() - began_at
-
-    return float(_do(url, act))
 
 
 def one_by_one(url: str, number: int) -> list[float]:

@@ -11,7 +11,6 @@ from procrastinate import App, PsycopgConnector
 
 from bench._peers import tell, wait_for_go
 
-UNFINISHED = "SELECT FROM procrastinate_jobs WHERE status IN ('todo', 'doing') LIMIT 1"
 CONCURRENCY = 10
 
 
@@ -30,16 +29,6 @@ def install(url: str) -> None:
         await app.schema_manager.apply_schema_async()
 
     _do(url, act)
-
-
-def enqueue(url: str, number: int, batch: int = 1_000) -> float:
-    async def act(app: App, task: Any) -> float:
-        began_at = time.perf_counter()
-        for start in range(0, number, batch):
-            await task.batch_defer_async(*[{}] * min(batch, number - start))
-        return time.perf_counter() - began_at
-
-    return float(_do(url, act))
 
 
 def one_by_one(url: str, number: int) -> list[float]:

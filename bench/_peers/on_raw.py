@@ -6,14 +6,12 @@ It has no leases, no attempts, no orgs and no way to recover: what a queue costs
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 
 import psycopg
 
 from bench._peers import tell, wait_for_go
 
-UNFINISHED = "SELECT FROM raw_jobs WHERE status IN ('PENDING', 'PROCESSING') LIMIT 1"
 THREADS = 4
 CLAIM_SIZE = int(os.environ.get("BENCH_CLAIM", "50"))
 _TABLE = """
@@ -35,7 +33,6 @@ FROM (SELECT id FROM raw_jobs WHERE status = 'PENDING' AND available_at <= now()
 WHERE raw_jobs.id = chosen.id RETURNING raw_jobs.*
 """
 _DONE = "UPDATE raw_jobs SET status = 'COMPLETED', completed_at = now() WHERE id = ANY(%s)"
-_DONE_ONE = "UPDATE raw_jobs SET status = 'COMPLETED', completed_at = now() WHERE id = %s"
 
 
 def _connect(url: str) -> "psycopg.Connection[tuple[int, ...]]":
@@ -45,15 +42,6 @@ def _connect(url: str) -> "psycopg.Connection[tuple[int, ...]]":
 def install(url: str) -> None:
     with _connect(url) as connection:
         connection.execute(_TABLE, prepare=False)
-
-
-def enqueue(url: str, number: int, batch: int = 1_000) -> float:
-    with _connect(url) as connection:
-        began_at = time.perf_counter()
-        for start in range(0, number, batch):
-            connection.execute(_ADD, (min(batch, number - start),))
-        connection.execute("SELECT pg_notify('raw', '')")
-        return time.perf_counter() - began_at
 
 
 def one_by_one(url: str, number: int) -> list[float]:
@@ -67,31 +55,6 @@ def one_by_one(url: str, number: int) -> list[float]:
                 connection.execute(_ADD, (1,))
                 connection.execute("SELECT pg_notify('raw', '')")
         return [*moments, time.monotonic()]
-
-
-Each = Callable[[], AbstractContextManager[Callable[[], int]]]
-"""Opens a connection of its own, and then drains a queue with a commit for each job: how many it did."""
-
-
-def each_on(url: str, claim_size: int) -> Each:
-    """Claim so many, end each with a commit of its own, until there are none."""
-
-    @contextmanager
-    def opened() -> Iterator[Callable[[], int]]:
-        with _connect(url) as connection:
-            connection.execute("SELECT 1")
-            yield lambda: _drain_each(connection, claim_size)
-
-    return opened
-
-
-def _drain_each(connection: "psycopg.Connection[tuple[int, ...]]", claim_size: int) -> int:
-    number = 0
-    while rows := connection.execute(_CLAIM, (claim_size,)).fetchall():
-        for row in rows:
-            connection.execute(_DONE_ONE, (row[0],))
-        number += len(rows)
-    return number
 
 
 def _drain(connection: "psycopg.Connection[tuple[int, ...]]") -> None:

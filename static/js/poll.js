@@ -12,6 +12,12 @@ export function watchPolling() {
   document.addEventListener("htmx:timeout", askAgain);
   document.addEventListener("htmx:responseError", onErrorAnswer);
   document.addEventListener("htmx:afterOnLoad", onAnswer);
+  document.addEventListener("htmx:beforeCleanupElement", giveUp);
+}
+
+// What is being asked for an element that leaves the page has nowhere to go any more.
+function giveUp({ target }) {
+  if (target.matches?.("[data-poll]")) window.htmx.trigger(target, "htmx:abort");
 }
 
 // An answer that replaced its element is told to the element's parent: the request knows who asked.

@@ -89,7 +89,8 @@ let refreshing;
 
 function refresh() {
   clearTimeout(refreshing);
-  refreshing = setTimeout(() => {
+  refreshing = setTimeout(async () => {
+    await window.htmxSettled;
     if (window.htmx) window.htmx.trigger(document.body, "library-changed");
     else if (running === 0) location.reload();
   }, 250);
@@ -158,10 +159,23 @@ class Upload {
     const refused = answer?.rejected?.[0];
     if (request.status === 200 && answer?.documents?.length) this.onStored(answer.documents[0]);
     else if (request.status === 401) this.onFailure(words.signedOut);
+    else if (request.status === 429) this.later(request, answer?.detail);
     else if (request.status === 413) this.onFailure(answer?.detail ?? words.tooLarge, false);
     else if (refused) this.onFailure(refused.detail, false);
     else if (request.status >= 400 && request.status < 500) this.onFailure(answer?.detail ?? words.refused, false);
-    else this.onFailure(words.broken);
+    // What the server lacks, room or a database, its own words say best.
+    else this.onFailure((request.status > 500 && answer?.detail) || words.broken);
+  }
+
+  // Nothing is wrong with the file: its turn comes again by itself.
+  later(request, why) {
+    const seconds = Number(request.getResponseHeader("Retry-After")) || 5;
+    this.request = null;
+    this.row.dataset.state = "waiting";
+    this.say(why ?? words.waiting);
+    setTimeout(() => this.row.isConnected && this.again(), 1000 * seconds);
+    running -= 1;
+    next();
   }
 
   onStored(stored) {

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from webapp.accounts import links, orgs, passwords, sessions, sign_in, tokens, users
 from webapp.accounts.keys import digest
 from webapp.accounts.model import ApiToken, Org, SignInLink, User, UserSession
-from webapp.accounts.roles import Principal, Role
+from webapp.accounts.roles import Permission, Principal, Role, Scope
 from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.clock import after
 from webapp.db import reading, session, transaction
@@ -30,7 +30,8 @@ def _with_password(user: User, password: str = PASSWORD) -> User:
 
 def _find_session(token: str) -> Principal | None:
     with reading(everywhere=True):
-        return sessions.find(token)
+        found = sessions.find(token)
+    return found.principal if found else None
 
 
 def test_an_orgs_name_is_unique(org: Org) -> None:
@@ -192,7 +193,7 @@ def test_a_link_runs_out(user: User) -> None:
 
 def test_a_token_is_shown_once_and_known_by_its_hash(org: Org) -> None:
     with transaction(org.id):
-        text = tokens.create(org.id, "Nightly import", Role.OPS)
+        text = tokens.create(org.id, "Nightly import", Scope.OPS)
     assert text.startswith("dm_")
     with reading(org.id):
         [stored] = tokens.of_org(org.id)
@@ -201,12 +202,13 @@ def test_a_token_is_shown_once_and_known_by_its_hash(org: Org) -> None:
     with reading(everywhere=True):
         found = tokens.find(text)
     assert found is not None
-    assert (found.principal.org_id, found.principal.role, found.principal.is_person) == (org.id, Role.OPS, False)
+    assert (found.principal.org_id, found.principal.role, found.principal.is_person) == (org.id, None, False)
+    assert found.principal.may(Permission.OPS)
 
 
 def test_the_use_of_a_token_is_noted_once_a_minute(org: Org) -> None:
     with transaction(org.id):
-        text = tokens.create(org.id, "x", Role.MEMBER)
+        text = tokens.create(org.id, "x", Scope.WRITE)
     assert _is_use_due(text)
     with transaction(org.id):
         [stored] = tokens.of_org(org.id)
@@ -226,7 +228,7 @@ def _is_use_due(text: str) -> bool:
 
 def test_a_revoked_token_opens_nothing(org: Org) -> None:
     with transaction(org.id):
-        text = tokens.create(org.id, "x", Role.MEMBER)
+        text = tokens.create(org.id, "x", Scope.WRITE)
         [stored] = tokens.of_org(org.id)
         first = tokens.revoke(org.id, stored.id)
     with transaction(org.id):
@@ -239,7 +241,7 @@ def test_a_revoked_token_opens_nothing(org: Org) -> None:
 def test_an_org_reaches_only_its_own(user: User) -> None:
     with transaction(everywhere=True):
         theirs = orgs.create("Theirs")
-        tokens.create(theirs.id, "x", Role.MEMBER)
+        tokens.create(theirs.id, "x", Scope.WRITE)
         [token] = tokens.of_org(theirs.id)
     with transaction(user.org_id):
         assert tokens.get(user.org_id, token.id) is None

@@ -1,17 +1,18 @@
 """What the tests in a real browser share: one Chromium, a Docmill that works, and one that rests."""
 
 import fcntl
-import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, StorageState, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, StorageState, expect, sync_playwright
 
 from tests import samples
 from tests.browser import server
 from tests.browser.server import Visit
 from tests.chromium import find_chromium
+from webapp.providers.models import htmx
 
 FLAGS = [
     "--no-sandbox",
@@ -24,38 +25,33 @@ FLAGS = [
 ]
 
 NewPage = Callable[..., Page]
+_TOKEN = re.compile(r'<meta name="csrf-token" content="([^"]+)">')
+CDN = f"{htmx.CDN_URL}*"
 
 # A page may wait for a machine that is busy with other things; a fault shows all the same, only later.
 expect.set_options(timeout=15_000)
 
 
-@pytest.fixture(scope="session")
-def htmx_url() -> Iterator[str]:
-    """HTMX from this machine."""
-    try:
-        path = server.htmx_file()
-    except server.NoHtmx as reason:
-        if os.environ.get("REQUIRE_BROWSER") == "1":
-            raise
-        pytest.skip(str(reason))
-    with server.file_server(path.parent) as url:
-        yield f"{url}/{path.name}"
+def cdn_delivers(route: Route) -> None:
+    """What the CDN answers, from this machine: tests reach no other."""
+    path = htmx.copy_path(server.MODELS)
+    route.fulfill(path=path, content_type="application/javascript", headers={"Access-Control-Allow-Origin": "*"})
 
 
 @pytest.fixture(scope="session")
-def working(htmx_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+def working_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
     """A Docmill with a worker that looks often."""
-    with server.docmill(tmp_path_factory.mktemp("working"), htmx_url, POLL_SECONDS="0.1", MAX_UPLOAD_MB="2") as visit:
+    with server.docmill(tmp_path_factory.mktemp("working"), POLL_SECONDS="0.1", MAX_UPLOAD_MB="2") as visit:
         yield visit
 
 
 @pytest.fixture(scope="session")
-def resting(htmx_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+def resting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
     """A Docmill that only serves pages, since the host's lock is ours: whatever is uploaded stays in line."""
     folder = tmp_path_factory.mktemp("resting")
     with (folder / "docmill.sqlite3.host").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with server.docmill(folder, htmx_url) as visit:
+        with server.docmill(folder) as visit:
             yield visit
 
 
@@ -82,6 +78,7 @@ def owners(chromium: Browser) -> Callable[[Visit], StorageState]:
     def of(visit: Visit) -> StorageState:
         if visit.url not in known:
             context = chromium.new_context()
+            context.route(CDN, cdn_delivers)
             page = context.new_page()
             page.goto(visit.link)
             page.get_by_role("main").get_by_role("button", name="Sign in").click()
@@ -94,13 +91,44 @@ def owners(chromium: Browser) -> Callable[[Visit], StorageState]:
 
 
 @pytest.fixture
+def empty_library(chromium: Browser, owners: Callable[[Visit], StorageState]) -> Callable[[Visit], Visit]:
+    """Deletes what earlier tests left: their files have the same names, and would be taken for this test's own."""
+
+    def emptied(visit: Visit) -> Visit:
+        context = chromium.new_context(base_url=visit.url, storage_state=owners(visit))
+        token = _TOKEN.search(context.request.get("/account").text())
+        assert token
+        left = context.request.get("/documents?limit=200", headers={"Accept": "application/json"}).json()["documents"]
+        for document in left:
+            answer = context.request.delete(f"/documents/{document['id']}", headers={"X-CSRFToken": token[1]})
+            assert answer.status == 204
+        context.close()
+        return visit
+
+    return emptied
+
+
+@pytest.fixture
+def working(working_server: Visit, empty_library: Callable[[Visit], Visit]) -> Visit:
+    """A Docmill that works, with an empty library."""
+    return empty_library(working_server)
+
+
+@pytest.fixture
+def resting(resting_server: Visit, empty_library: Callable[[Visit], Visit]) -> Visit:
+    """A Docmill that rests, with an empty library."""
+    return empty_library(resting_server)
+
+
+@pytest.fixture
 def open_page(chromium: Browser, owners: Callable[[Visit], StorageState]) -> Iterator[NewPage]:
     """Opens a page as the owner. Whatever the console says is an error of ours, but for answers that report one."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
-    def opened(visit: Visit, path: str = "/", **options: object) -> Page:
+    def opened(visit: Visit, path: str = "/", cdn: Callable[[Route], None] = cdn_delivers, **options: object) -> Page:
         context = chromium.new_context(base_url=visit.url, storage_state=owners(visit), **options)  # type: ignore[arg-type]
+        context.route(CDN, cdn)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(20_000)
@@ -113,7 +141,8 @@ def open_page(chromium: Browser, owners: Callable[[Visit], StorageState]) -> Ite
     for context in contexts:
         context.close()
     # HTMX tells the console of each request that failed; the pages tell people.
-    reports = ("Failed to load resource", "Response Status Error Code", "htmx:")
+    # Chromium also reports a file that was fetched and not used, as HTMX from the CDN is when it comes too late.
+    reports = ("Failed to load resource", "Response Status Error Code", "htmx:", f"The resource {htmx.CDN_URL}")
     assert [line for line in complaints if not line.startswith(reports)] == []
 
 

@@ -1,35 +1,24 @@
-"""Docmill as a process of its own, for a browser to visit, and the HTMX that it hands out from this machine."""
+"""Docmill as a process of its own, for a browser to visit."""
 
-import base64
 import contextlib
-import hashlib
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
-import tarfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.postgres import ROOT
-from webapp.web.security import HTMX_INTEGRITY, HTMX_URL
+from webapp.providers.models import htmx
 
 START_SECONDS = 60
 STOP_SECONDS = 45
-_VERSION = HTMX_URL.partition("@")[2].partition("/")[0]
+MODELS = ROOT / ".cache" / "models"
 _LINK = re.compile(r"http://\S+/sign-in/\S+")
-
-
-class NoHtmx(Exception):
-    """The file cannot be had here: there is no npm, or it reaches no registry."""
 
 
 @dataclass(frozen=True)
@@ -40,42 +29,12 @@ class Visit:
     link: str
 
 
-def htmx_file() -> Path:
-    """The very file that pages name by its hash, from the package that npm delivers."""
-    path = ROOT / ".cache" / f"htmx-{_VERSION}.min.js"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        unpacked = _from_npm(path.parent)
-        digest = base64.b64encode(hashlib.sha384(unpacked).digest()).decode()
-        if f"sha384-{digest}" != HTMX_INTEGRITY:
-            raise NoHtmx(f"htmx.org@{_VERSION} from npm is not the file that pages expect")
-        # Another test process may be doing the same.
-        partial_path = path.with_suffix(f".{os.getpid()}")
-        partial_path.write_bytes(unpacked)
-        partial_path.replace(path)
-    return path
-
-
 @contextmanager
-def file_server(folder: Path) -> Iterator[str]:
-    """Hand out a folder's files to pages of any origin, as a content network does."""
-    handler = partial(_Quiet, directory=str(folder))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-@contextmanager
-def docmill(data_dir: Path, htmx_url: str, **variables: str) -> Iterator[Visit]:
+def docmill(data_dir: Path, **variables: str) -> Iterator[Visit]:
     """Migrate, start, wait until it answers; in the end ask it to stop and see that it does."""
+    htmx.ensure(MODELS)
     port = str(_free_port())
-    environment = _environment(data_dir, PORT=port, HTMX_URL=htmx_url, HTMX_INTEGRITY=HTMX_INTEGRITY, **variables)
+    environment = _environment(data_dir, PORT=port, **variables)
     _migrate(environment)
     log = data_dir / "server.log"
     with log.open("wb") as output:
@@ -93,39 +52,11 @@ def docmill(data_dir: Path, htmx_url: str, **variables: str) -> Iterator[Visit]:
                 process.wait()
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def end_headers(self) -> None:
-        self.send_header("Access-Control-Allow-Origin", "*")
-        super().end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Nobody reads it."""
-
-
-def _from_npm(folder: Path) -> bytes:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise NoHtmx("there is no npm here")
-    packed = subprocess.run(
-        [npm, "pack", "--silent", f"htmx.org@{_VERSION}"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    if packed.returncode != 0:
-        raise NoHtmx(f"npm could not fetch htmx.org: {packed.stderr[-300:]}")
-    archive = folder / packed.stdout.split()[-1]
-    try:
-        with tarfile.open(archive) as files:
-            member = files.extractfile("package/dist/htmx.min.js")
-            assert member is not None
-            return member.read()
-    finally:
-        archive.unlink()
-
-
 def _environment(data_dir: Path, **variables: str) -> dict[str, str]:
     inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
     own = {
         "DATA_DIR": str(data_dir),
-        "MODELS_DIR": str(ROOT / ".cache" / "models"),
+        "MODELS_DIR": str(MODELS),
         "SECRET_KEY": "for tests only, long",
     }
     return {**inherited, **own, **variables}

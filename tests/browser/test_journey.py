@@ -2,15 +2,16 @@
 
 import base64
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Error, Locator, Page, Route, expect
 
 from tests.browser.conftest import NewPage
 from tests.browser.server import Visit
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 READY = 30_000
 
@@ -42,6 +43,15 @@ def row(page: Page, name: str) -> Locator:
 
 def upload(page: Page, *paths: Path) -> None:
     page.set_input_files("#upload-files", list(paths))
+
+
+def wait_for_number(page: Page, held: list[Route], number: int) -> None:
+    """Until so many requests are held back."""
+    for _ in range(READY // 50):
+        if len(held) == number:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{len(held)} requests came, not {number}")
 
 
 def test_a_dropped_file_becomes_a_document_by_itself(working: Visit, open_page: NewPage, files: Path) -> None:
@@ -113,6 +123,37 @@ def test_the_same_bytes_lead_to_the_document_that_is_there(working: Visit, open_
     expect(page.get_by_role("heading", level=1)).to_be_visible()
 
 
+def test_an_upload_that_has_no_place_yet_is_sent_again_by_itself(
+    working: Visit, open_page: NewPage, files: Path
+) -> None:
+    page, answers = open_page(working), iter([429, 429])
+
+    def answer(route: Route) -> None:
+        status = next(answers, None)
+        if status is None or route.request.method != "POST":
+            route.fallback()
+            return
+        route.fulfill(status=status, headers={"Retry-After": "1"}, json={"detail": "Too many uploads at once."})
+
+    page.route("**/documents*", answer)
+    upload(page, files / "notes.md")
+    waiting = page.locator(".upload[data-state=waiting]")
+    expect(waiting).to_contain_text("Too many uploads at once.")
+    expect(page.locator("#uploads li")).to_have_count(0)
+    expect(row(page, "notes.md")).to_be_visible()
+
+
+def test_an_upload_that_a_full_server_refuses_says_why(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    problem = {"detail": "Nothing was stored. The person who runs Docmill needs to free disk space."}
+    page.route("**/documents", lambda route: route.fulfill(status=507, json=problem), times=1)
+    upload(page, files / "notes.md")
+    failed = page.locator(".upload[data-state=failed]")
+    expect(failed).to_contain_text(problem["detail"])
+    failed.get_by_role("button", name="Try again").click()
+    expect(row(page, "notes.md")).to_be_visible()
+
+
 def test_an_upload_that_was_cut_off_can_be_tried_again(working: Visit, open_page: NewPage, files: Path) -> None:
     page = open_page(working)
     page.route("**/documents", lambda route: route.abort(), times=1)
@@ -138,6 +179,34 @@ def test_filtering_while_typing_keeps_the_address_and_the_focus(
     expect(row(page, "table.pdf")).to_be_visible()
 
 
+@pytest.mark.parametrize("first", ["filter", "refresh"])
+def test_of_a_filter_and_a_refresh_at_once_the_filter_stays(
+    resting: Visit, open_page: NewPage, files: Path, first: str
+) -> None:
+    """Whichever is answered last: rows of an earlier filter would stand under the letters of the new one."""
+    page = open_page(resting)
+    with page.expect_response(lambda answer: answer.request.headers.get("hx-trigger") == "refresh"):
+        upload(page, files / "notes.md")
+    expect(row(page, "notes.md")).to_be_visible()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(lambda url: url.split("?")[0] == f"{resting.url}/", hold)
+    for number, name in enumerate(("filter", "refresh") if first == "filter" else ("refresh", "filter"), start=1):
+        if name == "filter":
+            page.locator("#filter-q").press_sequentially("~")  # one letter is one request
+        else:
+            page.evaluate("htmx.trigger(document.body, 'library-changed')")
+        wait_for_number(page, held, number)
+    for route in held:
+        with suppress(Error):  # the earlier one was given up
+            route.continue_()
+    expect(page.get_by_text("No document matches")).to_be_visible()
+    expect(page.locator("#tab-all")).to_have_attribute("href", re.compile("q=(~|%7E)"))
+
+
 def test_searching_marks_what_was_found(working: Visit, open_page: NewPage, files: Path) -> None:
     page = open_page(working)
     upload(page, files / "notes.md")
@@ -146,7 +215,8 @@ def test_searching_marks_what_was_found(working: Visit, open_page: NewPage, file
     page.get_by_role("searchbox", name="Search in all documents").fill("ground wheat")
     page.get_by_role("button", name="Search").click()
     expect(page.locator("#hits mark").first).to_be_visible()
-    page.wait_for_url("**/search?q=ground%20wheat")
+    # Before HTMX has loaded the form is sent by the browser, which writes a space as "+".
+    page.wait_for_url(re.compile(r"/search\?q=ground(%20|\+)wheat$"))
     page.locator("#hits").get_by_role("link", name="Milling notes").first.click()
     expect(page.locator(".part")).to_contain_text("Wheat is ground between stones.")
 

@@ -9,7 +9,7 @@ from tests.browser.conftest import NewPage
 from tests.browser.server import Visit
 from tests.browser.test_journey import row, upload
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
 def test_a_drain_is_told_everywhere_and_ends(resting: Visit, open_page: NewPage, files: Path) -> None:

@@ -9,7 +9,7 @@ from tests.browser.conftest import NewPage
 from tests.browser.server import Visit
 from tests.browser.test_journey import READY, row, upload
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
 def test_a_refused_click_says_why(working: Visit, open_page: NewPage, files: Path) -> None:

@@ -12,21 +12,18 @@ from tests.browser.conftest import NewPage
 from tests.browser.server import Visit
 from tests.emulators.speechkit import SpeechKitServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 READY = 30_000
 TIME = "document.querySelector('[data-audio]').currentTime"
 
 
 @pytest.fixture(scope="module")
-def listening(
-    htmx_url: str, tmp_path_factory: pytest.TempPathFactory, speechkit_server: SpeechKitServer
-) -> Iterator[Visit]:
+def listening(tmp_path_factory: pytest.TempPathFactory, speechkit_server: SpeechKitServer) -> Iterator[Visit]:
     """A Docmill that has its calls heard by the emulator."""
     speechkit_server.reset()
     with server.docmill(
         tmp_path_factory.mktemp("listening"),
-        htmx_url,
         POLL_SECONDS="0.1",
         SPEECHKIT_API_KEY=speechkit_server.key,
         SPEECHKIT_URL=speechkit_server.url,

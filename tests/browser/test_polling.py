@@ -9,7 +9,7 @@ from tests.browser.conftest import NewPage
 from tests.browser.server import Visit
 from tests.browser.test_journey import READY, row, upload
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 _HIDE = """
 (isHidden) => {
@@ -108,3 +108,23 @@ def test_a_document_that_somebody_deleted_leaves_the_grid(resting: Visit, open_p
     answer = page.request.delete(f"/documents/{name.removeprefix('document-')}", headers={"X-CSRFToken": token or ""})
     assert answer.status == 204
     expect(page.locator(f"#{name}")).to_have_count(0)
+
+
+def test_a_row_that_leaves_the_page_takes_its_question_along(resting: Visit, open_page: NewPage, files: Path) -> None:
+    """Its answer, an error above all, would look for a place in a page that it is no longer part of."""
+    page = open_page(resting)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    name = waiting_row(page, files)
+    with page.expect_request(lambda request: is_poll_of(name, request)):
+        page.route("**/status", hold)
+    with page.expect_event("requestfailed", lambda request: is_poll_of(name, request)):
+        page.evaluate("htmx.trigger(document.body, 'library-changed')")
+    expect(page.locator(f"#{name}")).to_be_visible()
+
+
+def is_poll_of(name: str, request: Request) -> bool:
+    return f"{name.removeprefix('document-')}/status" in request.url

@@ -4,6 +4,8 @@ Each process connects as a role of its own, so `session_user` names the process.
 the role that claimed it; only that role may write on its behalf until the lease ends.
 """
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -31,6 +33,12 @@ CREATE FUNCTION audit.chunk() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER 
     INSERT INTO audit.log (kind, document_id) VALUES ('chunk', coalesce(NEW.document_id, OLD.document_id));
     RETURN NULL;
 END $$;
+CREATE TABLE audit.publishing_waits (who text PRIMARY KEY);
+CREATE FUNCTION audit.wait_while_publishing() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    IF EXISTS (SELECT FROM audit.publishing_waits WHERE who = session_user) THEN PERFORM pg_sleep(1.5); END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER wait AFTER INSERT ON chunks FOR EACH STATEMENT EXECUTE FUNCTION audit.wait_while_publishing();
 CREATE TRIGGER audit AFTER UPDATE ON document_processing_jobs FOR EACH ROW EXECUTE FUNCTION audit.job();
 CREATE TRIGGER audit AFTER INSERT ON run_events FOR EACH ROW EXECUTE FUNCTION audit.event();
 CREATE TRIGGER audit AFTER INSERT OR DELETE ON chunks FOR EACH ROW EXECUTE FUNCTION audit.chunk();
@@ -86,6 +94,31 @@ def install(superuser_url: str) -> None:
         connection.execute(INSTALL)
         connection.execute("CREATE INDEX ON audit.log (job_id, seq) WHERE kind = 'job'")
         connection.execute("CREATE INDEX ON audit.log (document_id, seq) WHERE kind = 'job'")
+
+
+@contextlib.contextmanager
+def publishing_waits(superuser_url: str, role: str) -> Iterator[Callable[[], bool]]:
+    """Transactions of this role pause inside their publishing; gives a question: does one pause now?"""
+    with psycopg.connect(superuser_url, autocommit=True) as connection:
+        connection.execute("INSERT INTO audit.publishing_waits VALUES (%s) ON CONFLICT DO NOTHING", [role])
+        try:
+            yield lambda: connection.execute(_PAUSES, [role]).fetchone() is not None
+        finally:
+            connection.execute("DELETE FROM audit.publishing_waits WHERE who = %s", [role])
+
+
+_PAUSES = "SELECT 1 FROM pg_stat_activity WHERE usename = %s AND wait_event = 'PgSleep'"
+_OPEN = """
+    SELECT extract(epoch FROM now() - state_change)::float8 FROM pg_stat_activity
+    WHERE usename = %s AND state = 'idle in transaction' ORDER BY state_change LIMIT 1
+"""
+
+
+def open_seconds(superuser_url: str, role: str) -> float:
+    """For how long a transaction of this role has been open and idle; 0 where there is none."""
+    with psycopg.connect(superuser_url, autocommit=True) as connection:
+        row = connection.execute(_OPEN, [role]).fetchone()
+        return float(row[0]) if row else 0.0
 
 
 def late_writes(superuser_url: str) -> dict[str, list[Any]]:

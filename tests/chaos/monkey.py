@@ -1,5 +1,7 @@
 """Does what the plan says, and puts right what it broke."""
 
+import contextlib
+import http.client
 import signal
 import threading
 import time
@@ -7,11 +9,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import psycopg
+
+from tests.chaos import audit
 from tests.chaos.plan import Blow
-from tests.chaos.processes import Managed
+from tests.chaos.processes import Managed, wait_until
 from tests.chaos.world import LEASE_SECONDS, World
 from tests.emulators.wire import Wire
 
+# The product ends a session that is idle in a transaction after 10 s; the server looks when its timer fires.
+OPEN_SECONDS_MAX = 12.0
+FREEZE_IN_TRANSACTION_SECONDS = 14.0
 PROVIDER_FAULTS = ("status", "cut", "lost", "malformed", "late")
 
 
@@ -23,6 +31,8 @@ class Monkey:
     done: Counter[str] = field(default_factory=Counter)
     troubles: list[str] = field(default_factory=list)
     _healing: list[threading.Timer] = field(default_factory=list)
+    _is_stopped: bool = False
+    _database_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def strike(self, blow: Blow) -> None:
         """Do this one; where there is nobody to do it to just now, nothing."""
@@ -36,11 +46,16 @@ class Monkey:
             timer.cancel()
         for process in self.world.all:
             process.freeze(is_on=False)
+            if process.is_alive:
+                process.fill_disk(is_on=False)
             if process.wire is not None:
                 process.wire.faults.clear()
                 process.wire.freeze(is_on=False)
-        with self.world.openai.lock:
-            self.world.openai.faults.clear()
+        for emulator in self.world.emulators:
+            with emulator.lock:
+                emulator.faults.clear()
+        if self._is_stopped:
+            self._start_database()
         self.revive()
 
     def revive(self) -> None:
@@ -80,7 +95,7 @@ class Monkey:
         worker = self._worker(blow)
         if worker is None:
             return False
-        self.world.dead[self.world.role_of(worker)] = time.time()
+        self.world.dead[self.world.database_role(worker)] = time.time()
         worker.kill()
         self._later(blow.strength, self.revive)
         return True
@@ -144,15 +159,94 @@ class Monkey:
 
     def _crash_the_database(self, _: Blow) -> bool:
         assert self.world.server is not None
-        self.world.server.crash()
+        with self._database_lock:
+            if self._is_stopped:
+                return False
+            self.world.server.crash()
         return True
+
+    def _stop_the_database(self, blow: Blow) -> bool:
+        assert self.world.server is not None
+        with self._database_lock:
+            if self._is_stopped:
+                return False
+            self.world.server.stop_hard()
+            self._is_stopped = True
+        self._later(1 + 6 * blow.strength, self._start_database)
+        return True
+
+    def _start_database(self) -> None:
+        with self._database_lock:
+            if self._is_stopped and self.world.server is not None:
+                self.world.server.start()
+                self._is_stopped = False
+
+    def _fill_the_disk(self, blow: Blow) -> bool:
+        """Of one worker (of the server, where that is all), or of all processes."""
+        worker = self._worker(blow) or self.world.web
+        targets = [worker] if blow.strength < 0.5 else [self.world.web, *self.world.workers]
+        alive = [one for one in targets if one.is_alive]
+        for process in alive:
+            process.fill_disk(is_on=True)
+        self._later(2 + 4 * blow.choice, lambda: self._empty_disk(alive))
+        return bool(alive)
+
+    @staticmethod
+    def _empty_disk(processes: list[Managed]) -> None:
+        for process in processes:
+            if process.is_alive:
+                process.fill_disk(is_on=False)
+
+    def _freeze_a_worker_in_its_transaction(self, blow: Blow) -> bool:
+        worker = self._worker(blow)
+        if worker is None:
+            return False
+        self._later(0, lambda: self._freeze_while_publishing(worker))
+        return True
+
+    def _freeze_while_publishing(self, worker: Managed) -> None:
+        """Freeze a worker once it is inside a publishing transaction; its session must end before it wakes."""
+        assert self.world.server is not None
+        role, url = self.world.database_role(worker), self.world.server.superuser_url
+        with contextlib.suppress(psycopg.Error):
+            with audit.publishing_waits(url, role) as is_inside:
+                if not wait_until(is_inside, 5, 0.02) or not worker.is_alive or worker.frozen:
+                    return
+                worker.freeze(is_on=True)
+            self.done["  of these, frozen while publishing"] += 1
+            self._later(FREEZE_IN_TRANSACTION_SECONDS, lambda: self._wake(worker, role, url))
+
+    def _wake(self, worker: Managed, role: str, url: str) -> None:
+        with contextlib.suppress(psycopg.Error):
+            if (seconds := audit.open_seconds(url, role)) > OPEN_SECONDS_MAX:
+                self.troubles.append(f"a frozen worker's transaction was still open after {seconds:.1f} s")
+        worker.freeze(is_on=False)
+
+    def _cancel_a_run(self, blow: Blow) -> bool:
+        """Somebody cancels a document that is being processed, and has it processed again."""
+        site = self.world.site
+        with contextlib.suppress(AssertionError, OSError, http.client.HTTPException):
+            found = site.get("/documents?status=PROCESSING")["documents"]
+            if not found:
+                return False
+            document = found[int(blow.choice * len(found))]
+            site.post(f"/documents/{document['id']}/runs/{document['run']['id']}/cancel")
+            site.post(f"/documents/{document['id']}/reprocess")
+            return True
+        return False
 
     def _kill_a_database_session(self, blow: Blow) -> bool:
         assert self.world.server is not None
-        self.world.server.kill_backend(blow.choice)
-        return True
+        # While it is stopped, or recovers from the last one, it has no session to kill.
+        with contextlib.suppress(psycopg.OperationalError):
+            self.world.server.kill_backend(blow.choice)
+            return True
+        return False
 
     def _make_the_provider_fail(self, blow: Blow) -> bool:
         kind = PROVIDER_FAULTS[int(blow.choice * len(PROVIDER_FAULTS))]
-        self.world.openai.misbehave(kind, "embeddings", times=1 + int(3 * blow.strength), seconds=5.0)
+        times = 1 + int(3 * blow.strength)
+        self.world.openai.misbehave(kind, "embeddings", times=times, seconds=5.0)
+        if self.world.analyzer is not None:
+            self.world.analyzer.misbehave(kind, "analyze", times=1, seconds=5.0)
         return True

@@ -18,12 +18,18 @@ POSTGRESQL = {
     "crash the database": 1,
     "kill a database session": 1,
     "make the provider fail": 3,
+    "stop the database": 2,
+    "fill the disk": 3,
+    "freeze a worker in its transaction": 3,
+    "cancel a run": 4,
 }
 SQLITE = {
     "kill a web process": 5,
     "kill the whole server": 3,
     "freeze the server for a moment": 3,
     "make the provider fail": 3,
+    "fill the disk": 3,
+    "cancel a run": 4,
 }
 GAP_SECONDS = 2.0
 # Where one process is all there is, most blows end it, and it needs some seconds to come back.

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -68,6 +69,13 @@ class Managed:
                 os.kill(pid, signal.SIGSTOP if is_on else signal.SIGCONT)
         self.frozen = set(targets) if is_on else set()
 
+    def fill_disk(self, *, is_on: bool) -> None:
+        """While it is on, no write to any file succeeds, as on a full disk; other processes are not affected."""
+        for pid in [self.pid, *children(self.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                limit = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (0 if is_on else limit, limit))
+
     def leave(self, seconds: float) -> None:
         """SIGTERM, as a deploy sends it."""
         if not self.is_alive or self.popen is None:
@@ -94,7 +102,7 @@ class Managed:
 
 
 def children(pid: int) -> list[int]:
-    """The direct children of a process that run Python of ours; parsers' nurseries are not among them."""
+    """The direct children of a process that run Python of ours; parsers' spawners are not among them."""
     listed = Path(f"/proc/{pid}/task/{pid}/children")
     with contextlib.suppress(OSError):
         return [int(one) for one in listed.read_text().split() if b"gunicorn" in _command_of(int(one))]

@@ -60,8 +60,16 @@ class RestartableServer:
 
     def crash(self) -> None:
         """Immediate shutdown, as by a power cut of the database alone; then start again as at first."""
+        self.stop_hard()
+        self.start()
+
+    def stop_hard(self) -> None:
+        """Immediate shutdown; nothing answers until `start`."""
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(30)
+
+    def start(self) -> None:
+        """Start again after `stop_hard`; recovers from the log as after a power cut."""
         (self._data / "postgresql.auto.conf").write_text("")
         self._process = self._launch()
 

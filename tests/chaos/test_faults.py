@@ -116,7 +116,7 @@ def test_a_frozen_worker_writes_nothing_when_it_wakes(scene: Scene) -> None:
     scene.wait_until_ready(document_id)
     ((before,),) = scene.query("SELECT max(seq) FROM audit.log")
     worker.freeze(is_on=False)
-    role = scene.world.role_of(worker)
+    role = scene.world.database_role(worker)
 
     def is_at_work_again() -> bool:
         scene.upload(*scene.file(1))

@@ -9,9 +9,11 @@ from sqlalchemy import text
 
 from tests.chaos import audit
 from tests.chaos.world import World
-from tests.conftest import dispose, settings_for
+from tests.conftest import dispose, make_bare_app, settings_for
 from tests.journeys.invariants import broken
+from tests.ledger_check import Bookings, bookings, deviations, paid_again, paid_at
 from webapp.app import create_app
+from webapp.config import Settings
 from webapp.db import reading
 from webapp.worker import chores
 from webapp.worker.chores import LITTER_AFTER_SECONDS
@@ -23,17 +25,35 @@ EXCUSES = {"worker_died", "worker_silent", "process_terminated"}
 
 def judge(world: World) -> dict[str, list[Any]]:
     """The promises that were broken, with what breaks them."""
-    variables = {name: value for name, value in world.base.items() if name not in {"DATA_DIR", "SECRET_KEY"}}
-    app = create_app(settings_for(world.folder, **variables))
+    app = create_app(_settings(world))
     _let_a_day_pass(app)
     found = broken(app)
     with app.app_context(), reading(everywhere=True) as session:
         rows = session.execute(text(_DOCUMENTS)).all()
+        found |= _of_bill(world, bookings(session))
     dispose(app)
     found |= _of_uploads(world, {str(row.id).replace("-", ""): row for row in rows})
     if world.server:
         found |= audit.late_writes(world.server.superuser_url)
     return {name: evidence[:SHOWN] for name, evidence in found.items() if evidence}
+
+
+def unfinished(world: World) -> int:
+    """How many jobs have not ended (those that follow a document's run are the last), and how many calls are open."""
+    app = make_bare_app(_settings(world))
+    try:
+        with app.app_context(), reading(everywhere=True) as session:
+            return sum(bookings(session).open.values()) + int(session.execute(text(_LIVE_JOBS)).scalar_one())
+    finally:
+        dispose(app)
+
+
+_LIVE_JOBS = "SELECT count(*) FROM document_processing_jobs WHERE status IN ('PENDING', 'PROCESSING')"
+
+
+def _settings(world: World) -> Settings:
+    variables = {name: value for name, value in world.base.items() if name not in {"DATA_DIR", "SECRET_KEY"}}
+    return settings_for(world.folder, **variables)
 
 
 def _let_a_day_pass(app: Flask) -> None:
@@ -44,6 +64,15 @@ def _let_a_day_pass(app: Flask) -> None:
     with app.app_context():
         chores.sweep_incoming(services)
         chores.sweep_orphans(services)
+
+
+def _of_bill(world: World, booked: Bookings) -> dict[str, list[Any]]:
+    """A process that was killed between a reservation and its call leaves an unknown call that never left."""
+    paid = paid_at(*world.emulators)
+    return {
+        "the bill and the ledger disagree": deviations(paid, booked, exact=False),
+        "paid again although the answer had arrived": paid_again(paid, booked),
+    }
 
 
 _DOCUMENTS = """

@@ -13,18 +13,28 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests import samples
+from tests.bare import AS_FAST_AS_IT_GOES
 from tests.chaos.processes import WEB, WORKER, Managed, merged, wait_until
 from tests.chaos.server import DATABASE, RestartableServer
+from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
+from tests.emulators.server import Emulator
 from tests.emulators.wire import Wire
 from tests.journeys.site import Installation, free_port
 from tests.pipeline.workplace import prose
 
 WORKERS = 3
+# A call takes long enough to be interrupted.
+EMBEDDING_SECONDS = 0.15
 LEASE_SECONDS = 4.0
 POISON_EVERY = 12
 # Half a file, one that asks for a password, and one whose parser dies of it.
 POISONS = (samples.deflate_bomb_pdf, samples.encrypted_pdf, samples.truncated_pdf)
+# A service refuses these two; the third is a matter for a parser of this machine.
+CLOUD_POISONS = (samples.encrypted_pdf, samples.truncated_pdf)
+# Files that arrive together and share all their text but one line: each text may be paid for once.
+COPIES_EVERY, COPIES = 9, 4
+PDF_EVERY = 4
 QUICK = {
     "POLL_SECONDS": "0.2",
     "HEARTBEAT_SECONDS": "0.5",
@@ -52,6 +62,8 @@ class World:
     folder: Path
     server: RestartableServer | None
     openai: OpenAI
+    analyzer: DocumentIntelligence | None
+    """Where PDFs are read elsewhere, and paid for; None where this machine reads them."""
     web: Managed
     workers: list[Managed] = field(default_factory=list)
     all: list[Managed] = field(default_factory=list)
@@ -60,6 +72,11 @@ class World:
     refusals: Counter[str] = field(default_factory=Counter)
     dead: dict[str, float] = field(default_factory=dict)
     """The database roles of killed workers, and when (by the clock on the wall)."""
+
+    @property
+    def emulators(self) -> list[Emulator]:
+        """The providers that are paid."""
+        return [self.openai, *([self.analyzer] if self.analyzer else [])]
 
     @property
     def site(self) -> Installation:
@@ -73,7 +90,9 @@ class World:
             "OPENAI_API_KEY": self.openai.key,
             "OPENAI_BASE_URL": self.openai.base_url,
             "DATA_DIR": str(self.folder),
+            **AS_FAST_AS_IT_GOES,
             "DATABASE_URL": url,
+            **(_cloud(self.analyzer) if self.analyzer else {}),
             **({"DATABASE_OWNER_URL": self.server.owner_url} if self.server else {"JOB_MAX_ATTEMPTS": "4"}),
         }
 
@@ -84,7 +103,8 @@ class World:
         self.workers.append(worker)
         return worker
 
-    def role_of(self, process: Managed) -> str:
+    def database_role(self, process: Managed) -> str:
+        """The name under which a process, and no other, connects."""
         return str(urlsplit(process.installation.variables["DATABASE_URL"]).username)
 
     def end(self) -> None:
@@ -127,18 +147,30 @@ class World:
         return made[0]
 
 
+def _cloud(analyzer: DocumentIntelligence) -> dict[str, str]:
+    return {
+        "AZURE_DOCUMENTINTELLIGENCE_ENDPOINT": analyzer.url,
+        "AZURE_DOCUMENTINTELLIGENCE_KEY": analyzer.key,
+        "AZURE_DOCUMENTINTELLIGENCE_WINDOW_PAGES": "2",
+        "AZURE_DOCUMENTINTELLIGENCE_WINDOWS_AT_ONCE": "2",
+    }
+
+
 @contextlib.contextmanager
-def world(folder: Path, server: RestartableServer | None) -> Iterator[World]:
-    """One that runs."""
-    openai = OpenAI()
-    openai.start()
-    made = World(folder, server, openai, web=None)  # type: ignore[arg-type] # prepare makes it
+def world(folder: Path, server: RestartableServer | None, *, is_cloud: bool = False) -> Iterator[World]:
+    """One that runs. With `is_cloud` an emulated service reads its PDFs."""
+    openai = OpenAI(delay_seconds=EMBEDDING_SECONDS)
+    analyzer = DocumentIntelligence(seconds=0.3) if is_cloud else None
+    made = World(folder, server, openai, analyzer, web=None)  # type: ignore[arg-type] # prepare makes it
+    for emulator in made.emulators:
+        emulator.start()
     try:
         made.prepare()
         yield made
     finally:
         made.end()
-        openai.stop()
+        for emulator in made.emulators:
+            emulator.stop()
 
 
 class Uploader(threading.Thread):
@@ -155,8 +187,8 @@ class Uploader(threading.Thread):
 
     def run(self) -> None:
         for number in range(self._documents):
-            name, data, is_good = self._file(number)
-            while not self._give_up.is_set() and not self._send(name, data, is_good=is_good):
+            files, is_good = self._files(number)
+            while not self._give_up.is_set() and not self._send(files, is_good=is_good):
                 time.sleep(0.2)
             if self._give_up.is_set():
                 break
@@ -166,15 +198,23 @@ class Uploader(threading.Thread):
     def give_up(self) -> None:
         self._give_up.set()
 
-    def _file(self, number: int) -> tuple[str, bytes, bool]:
+    def _files(self, number: int) -> tuple[dict[str, bytes], bool]:
+        """What is uploaded next, and whether it can be read."""
         if number % POISON_EVERY == POISON_EVERY // 2:
-            poison = POISONS[number // POISON_EVERY % len(POISONS)]
-            return f"{number}.pdf", poison() + b"\n%% %d" % number, False
-        return f"{number}.md", prose(self._chance.randint(2, 12), start=100 * number), True
+            poisons = CLOUD_POISONS if self._world.analyzer else POISONS
+            poison = poisons[number // POISON_EVERY % len(poisons)]
+            return {f"{number}.pdf": poison() + b"\n%% %d" % number}, False
+        if self._world.analyzer and number % PDF_EVERY == 0:
+            pages = self._chance.randint(1, 5)
+            return {f"{number}.pdf": samples.report_pdf(pages) + b"\n%% %d" % number}, True
+        text = prose(self._chance.randint(2, 12), start=100 * number)
+        if number % COPIES_EVERY == COPIES_EVERY - 1:
+            return {f"{number}-{copy}.md": text + b"\n\nCopy %d." % copy for copy in range(COPIES)}, True
+        return {f"{number}.md": text}, True
 
-    def _send(self, name: str, data: bytes, *, is_good: bool) -> bool:
+    def _send(self, files: Mapping[str, bytes], *, is_good: bool) -> bool:
         try:
-            (document,) = self._world.site.upload({name: data})
+            documents = self._world.site.upload(files)
         except AssertionError as error:
             status = error.args[0][0] if error.args and isinstance(error.args[0], tuple) else 0
             self._world.refusals[f"HTTP {status}"] += 1
@@ -182,7 +222,7 @@ class Uploader(threading.Thread):
         except (OSError, http.client.HTTPException) as error:
             self._world.refusals[type(error).__name__] += 1
             return False
-        self._world.uploaded[str(document["id"])] = is_good
+        self._world.uploaded |= {str(document["id"]): is_good for document in documents}
         return True
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from tests import local_providers
 from tests.contracts.patient import Patient
 from tests.emulators import live
 from tests.emulators.clients import azure_extractor, openai_embedder
-from tests.jobs.letterbox import Letterbox, SqlLetterbox
-from tests.providers import stand
-from webapp.providers.local_blob import LocalBlobStore
-from webapp.providers.local_embed import LocalEmbedder
-from webapp.providers.local_extract import LocalExtractor
+from tests.jobs.rig import QueueRig, SqlQueueRig
+from webapp.providers.local.blob import LocalBlobStore
+from webapp.providers.local.embed import LocalEmbedder
+from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.ports import BlobStore, Embedder, Extractor
 
 # Real accounts, out of the environment: only with -m live.
@@ -44,12 +44,12 @@ def extractor(request: pytest.FixtureRequest, local_extractor: LocalExtractor) -
 @pytest.fixture(scope="session", params=["local", "openai", LIVE])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "local":
-        return LocalEmbedder(stand.models_folder(), threads=1)
+        return LocalEmbedder(local_providers.models_folder(), threads=1)
     if request.param == "openai":
         return openai_embedder(request.getfixturevalue("openai_server"))
     return live.embedder()
 
 
 @pytest.fixture
-def letterbox(bare_app: Flask) -> Letterbox:
-    return SqlLetterbox(bare_app)
+def rig(bare_app: Flask) -> QueueRig:
+    return SqlQueueRig(bare_app)

@@ -7,8 +7,8 @@ import pytest
 from tests.emulators import live
 from tests.emulators.openai import OpenAI
 from tests.pipeline import studio
-from webapp.providers.errors import FailureCode, ProviderError
-from webapp.providers.local_analysis import LocalAnalyst
+from webapp.provider_errors import FailureCode, ProviderError
+from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.speech_ports import Analysis, Analyst, Segment
 
 TALK = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp.providers.errors import BlobExists, BlobMissing
+from webapp.provider_errors import BlobExists, BlobMissing
 from webapp.providers.ports import BlobStore
 
 BAD_PATHS = [
@@ -179,5 +179,7 @@ def test_sweeping_takes_the_old_leftovers_only(store: BlobStore) -> None:
 
 def test_a_store_in_order_passes_its_check(store: BlobStore) -> None:
     store.check()
+    store.check_room()
+    store.check_room(1_000_000)
     assert paths(store) == []
     assert list(store.incoming().iterdir()) == []

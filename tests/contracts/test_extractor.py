@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests import samples
-from webapp.providers.errors import BadInput, BlobMissing, FailureCode, TimedOut
-from webapp.providers.ports import Extraction, Extractor
+from webapp.provider_errors import BadInput, BlobMissing, FailureCode, TimedOut
+from webapp.providers.ports import Extractor
+from webapp.readers.extraction import Extraction
 
 PDF = "application/pdf"
 Read = Callable[[bytes], Extraction]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.jobs.letterbox import RETRY, Letterbox, claim_one, enqueue, ids, job
+from tests.jobs.rig import RETRY, QueueRig, claim_one, enqueue, ids, job
 from webapp.clock import utc_now
 from webapp.jobs.queue import Job, JobError, JobQueue, Lease, LeaseLost
 from webapp.jobs.states import JobStatus
@@ -20,56 +20,54 @@ HOURS = 7200
 # Only one worker at a time.
 
 
-def test_two_workers_never_share_a_job(letterbox: Letterbox) -> None:
-    letterbox.queue.enqueue([run.job() for run in letterbox.new_runs(60)])
+def test_two_workers_never_share_a_job(rig: QueueRig) -> None:
+    rig.queue.enqueue([run.job() for run in rig.new_runs(60)])
 
     def drain() -> list[UUID]:
         taken: list[UUID] = []
-        while leases := letterbox.queue.claim("a", 3):
+        while leases := rig.queue.claim("a", 3):
             taken += ids(leases)
         return taken
 
-    taken = [job_id for claims in letterbox.together(*[drain] * 4) for job_id in claims]
+    taken = [job_id for claims in rig.together(*[drain] * 4) for job_id in claims]
     assert len(taken) == len(set(taken)) == 60
 
 
-def reset(letterbox: Letterbox, lease: Lease) -> None:
-    letterbox.pass_time(HOURS + 1)
-    assert ids_of_reset(letterbox) == [lease.job_id]
+def reset(rig: QueueRig, lease: Lease) -> None:
+    rig.pass_time(HOURS + 1)
+    assert ids_of_reset(rig) == [lease.job_id]
 
 
-def ids_of_reset(letterbox: Letterbox) -> list[UUID]:
-    return [found.job_id for found in letterbox.queue.reset_stale(HOURS, SILENT)]
+def ids_of_reset(rig: QueueRig) -> list[UUID]:
+    return [found.job_id for found in rig.queue.reset_stale(HOURS, SILENT)]
 
 
-def reset_and_claimed_again(letterbox: Letterbox, lease: Lease) -> None:
-    reset(letterbox, lease)
-    assert claim_one(letterbox, "b").job_id == lease.job_id
+def reset_and_claimed_again(rig: QueueRig, lease: Lease) -> None:
+    reset(rig, lease)
+    assert claim_one(rig, "b").job_id == lease.job_id
 
 
-def claimed_again_by_the_same_worker(letterbox: Letterbox, lease: Lease) -> None:
-    reset(letterbox, lease)
-    assert claim_one(letterbox, "a").job_id == lease.job_id
+def claimed_again_by_the_same_worker(rig: QueueRig, lease: Lease) -> None:
+    reset(rig, lease)
+    assert claim_one(rig, "a").job_id == lease.job_id
 
 
-LOSSES: list[Callable[[Letterbox, Lease], Any]] = [
+LOSSES: list[Callable[[QueueRig, Lease], Any]] = [
     reset,
     reset_and_claimed_again,
     claimed_again_by_the_same_worker,
-    lambda letterbox, lease: letterbox.queue.release([lease]),
-    lambda letterbox, lease: letterbox.queue.hold(lease),
-    lambda letterbox, lease: letterbox.queue.complete(lease),
-    lambda letterbox, lease: letterbox.queue.fail(lease, BROKEN),
-    lambda letterbox, lease: letterbox.queue.fail(lease, BROKEN, permanent=True),
-    lambda letterbox, lease: letterbox.queue.cancel_run(lease.run_id),
-    lambda letterbox, lease: letterbox.queue.fail_run(lease.run_id, BROKEN),
+    lambda rig, lease: rig.queue.release([lease]),
+    lambda rig, lease: rig.queue.complete(lease),
+    lambda rig, lease: rig.queue.fail(lease, BROKEN),
+    lambda rig, lease: rig.queue.fail(lease, BROKEN, permanent=True),
+    lambda rig, lease: rig.queue.cancel_run(lease.run_id),
+    lambda rig, lease: rig.queue.fail_run(lease.run_id, BROKEN),
 ]
 LOSS_NAMES = [
     "reset",
     "taken",
     "retaken",
     "released",
-    "held",
     "completed",
     "retried",
     "failed",
@@ -83,77 +81,76 @@ ACTS: dict[str, Callable[[JobQueue, Lease], Any]] = {
     "fail": lambda queue, lease: queue.fail(lease, BROKEN),
     "fail permanently": lambda queue, lease: queue.fail(lease, BROKEN, permanent=True),
     "snooze": lambda queue, lease: queue.snooze(lease, 0, {"late": True}),
-    "hold": lambda queue, lease: queue.hold(lease),
 }
 
 
 @pytest.mark.parametrize("lose", LOSSES, ids=LOSS_NAMES)
-def test_a_lost_lease_can_do_nothing_any_more(letterbox: Letterbox, lose: Callable[[Letterbox, Lease], Any]) -> None:
-    queued = enqueue(letterbox, checkpoint={"late": False})
-    lease = claim_one(letterbox, "a")
-    lose(letterbox, lease)
-    before = job(letterbox, queued.id)
+def test_a_lost_lease_can_do_nothing_any_more(rig: QueueRig, lose: Callable[[QueueRig, Lease], Any]) -> None:
+    queued = enqueue(rig, checkpoint={"late": False})
+    lease = claim_one(rig, "a")
+    lose(rig, lease)
+    before = job(rig, queued.id)
     for act in ACTS.values():
         with pytest.raises(LeaseLost):
-            act(letterbox.queue, lease)
-    assert letterbox.queue.heartbeat([lease]) == set()
-    assert letterbox.queue.release([lease]) == set()
-    assert job(letterbox, queued.id) == before
+            act(rig.queue, lease)
+    assert rig.queue.heartbeat([lease]) == set()
+    assert rig.queue.release([lease]) == set()
+    assert job(rig, queued.id) == before
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS.keys())
-def test_a_lease_of_another_job_can_do_nothing(letterbox: Letterbox, act: Callable[[JobQueue, Lease], Any]) -> None:
+def test_a_lease_of_another_job_can_do_nothing(rig: QueueRig, act: Callable[[JobQueue, Lease], Any]) -> None:
     """Job and lease belong together, even where one claim took both jobs."""
-    enqueue(letterbox)
-    enqueue(letterbox)
-    first, second = letterbox.queue.claim("a", 2)
-    letterbox.queue.release([first])
-    again = claim_one(letterbox)
+    enqueue(rig)
+    enqueue(rig)
+    first, second = rig.queue.claim("a", 2)
+    rig.queue.release([first])
+    again = claim_one(rig)
     crossed = Lease(**{**vars(first), "lease_id": second.lease_id})
     with pytest.raises(LeaseLost):
-        act(letterbox.queue, crossed)
-    assert letterbox.queue.heartbeat([crossed, second]) == {second.job_id}
-    assert letterbox.queue.release([crossed, second]) == {second.job_id}
-    letterbox.queue.complete(again)
+        act(rig.queue, crossed)
+    assert rig.queue.heartbeat([crossed, second]) == {second.job_id}
+    assert rig.queue.release([crossed, second]) == {second.job_id}
+    rig.queue.complete(again)
 
 
-def test_a_held_lease_passes_the_fence(letterbox: Letterbox) -> None:
-    enqueue(letterbox)
-    lease = claim_one(letterbox)
-    letterbox.queue.fence(lease)
-    letterbox.queue.complete(lease)
+def test_a_held_lease_passes_the_fence(rig: QueueRig) -> None:
+    enqueue(rig)
+    lease = claim_one(rig)
+    rig.queue.fence(lease)
+    rig.queue.complete(lease)
 
 
 # Failures.
 
 
-def test_failures_are_counted_until_none_is_left(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox, max_attempts=3)
+def test_failures_are_counted_until_none_is_left(rig: QueueRig) -> None:
+    queued = enqueue(rig, max_attempts=3)
     seen = []
     for _ in range(3):
-        letterbox.pass_time(1000)
-        lease = claim_one(letterbox)
-        seen.append((lease.attempts, letterbox.queue.fail(lease, BROKEN)))
+        rig.pass_time(1000)
+        lease = claim_one(rig)
+        seen.append((lease.attempts, rig.queue.fail(lease, BROKEN)))
     assert seen == [(0, JobStatus.PENDING), (1, JobStatus.PENDING), (2, JobStatus.FAILED)]
-    letterbox.pass_time(1000)
-    assert letterbox.queue.claim("a") == []
-    failed = job(letterbox, queued.id)
+    rig.pass_time(1000)
+    assert rig.queue.claim("a") == []
+    failed = job(rig, queued.id)
     assert (failed.status, failed.attempts) == (JobStatus.FAILED, 3)
     assert failed.completed_at is not None
     assert [entry["attempt"] for entry in failed.error_log] == [1, 2, 3]
 
 
-def test_a_permanent_failure_is_the_last(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox, max_attempts=5)
-    assert letterbox.queue.fail(claim_one(letterbox), BROKEN, permanent=True) is JobStatus.FAILED
-    assert job(letterbox, queued.id).attempts == 1
+def test_a_permanent_failure_is_the_last(rig: QueueRig) -> None:
+    queued = enqueue(rig, max_attempts=5)
+    assert rig.queue.fail(claim_one(rig), BROKEN, permanent=True) is JobStatus.FAILED
+    assert job(rig, queued.id).attempts == 1
 
 
-def test_an_error_says_when_where_and_what(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox)
+def test_an_error_says_when_where_and_what(rig: QueueRig) -> None:
+    queued = enqueue(rig)
     error = JobError("rate_limited", "try later", exception="RateLimited", step="embedding")
-    letterbox.queue.fail(claim_one(letterbox, "host:1"), error)
-    (entry,) = job(letterbox, queued.id).error_log
+    rig.queue.fail(claim_one(rig, "host:1"), error)
+    (entry,) = job(rig, queued.id).error_log
     at = datetime.fromisoformat(entry["at"])
     assert abs(utc_now() - at) < timedelta(minutes=5)
     assert {**entry, "at": ""} == {
@@ -172,42 +169,42 @@ def waited_seconds(found: Job) -> float:
     return (found.available_at - datetime.fromisoformat(found.error_log[-1]["at"])).total_seconds()
 
 
-def test_the_wait_grows_with_each_failure_up_to_its_limit(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox, max_attempts=8)
+def test_the_wait_grows_with_each_failure_up_to_its_limit(rig: QueueRig) -> None:
+    queued = enqueue(rig, max_attempts=8)
     for expected in (30, 60, 120, 240, 480, 600, 600):
-        letterbox.queue.fail(claim_one(letterbox), BROKEN)
-        waits = waited_seconds(job(letterbox, queued.id))
+        rig.queue.fail(claim_one(rig), BROKEN)
+        waits = waited_seconds(job(rig, queued.id))
         assert expected - 0.01 <= waits <= expected * (1 + RETRY.jitter) + 0.01
-        letterbox.pass_time(expected - 1)
-        assert letterbox.queue.claim("a") == []
-        letterbox.pass_time(expected)
+        rig.pass_time(expected - 1)
+        assert rig.queue.claim("a") == []
+        rig.pass_time(expected)
 
 
-def test_a_provider_may_ask_for_a_longer_wait_not_for_a_shorter_one(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox, max_attempts=5)
+def test_a_provider_may_ask_for_a_longer_wait_not_for_a_shorter_one(rig: QueueRig) -> None:
+    queued = enqueue(rig, max_attempts=5)
     for asked, expected in ((200, 200), (1, 60)):
-        letterbox.queue.fail(claim_one(letterbox), BROKEN, retry_after_seconds=asked)
-        waits = waited_seconds(job(letterbox, queued.id))
+        rig.queue.fail(claim_one(rig), BROKEN, retry_after_seconds=asked)
+        waits = waited_seconds(job(rig, queued.id))
         assert expected - 0.01 <= waits <= expected * (1 + RETRY.jitter) + 0.01
-        letterbox.pass_time(1000)
+        rig.pass_time(1000)
 
 
-def test_the_error_log_is_bounded(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox, max_attempts=30)
+def test_the_error_log_is_bounded(rig: QueueRig) -> None:
+    queued = enqueue(rig, max_attempts=30)
     for number in range(25):
-        letterbox.queue.fail(claim_one(letterbox), JobError("unavailable", f"{number} " + "long " * 10_000))
-        letterbox.pass_time(1000)
-    log = job(letterbox, queued.id).error_log
+        rig.queue.fail(claim_one(rig), JobError("unavailable", f"{number} " + "long " * 10_000))
+        rig.pass_time(1000)
+    log = job(rig, queued.id).error_log
     assert [entry["attempt"] for entry in log] == list(range(6, 26))
     assert all(len(entry["message"]) <= 2000 for entry in log)
     assert log[-1]["message"].startswith("24 long")
 
 
-def test_the_error_log_keeps_no_secret_and_takes_any_text(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox)
+def test_the_error_log_keeps_no_secret_and_takes_any_text(rig: QueueRig) -> None:
+    queued = enqueue(rig)
     message = "\x00\ud800 401 for Authorization: Bearer swordfish-1 at postgresql://u:swordfish-2@h/db\x1b[31m"
-    letterbox.queue.fail(claim_one(letterbox), JobError("unavailable", message, exception="A\x00", step="b\x00"))
-    kept = json.dumps(job(letterbox, queued.id).error_log, ensure_ascii=False)
+    rig.queue.fail(claim_one(rig), JobError("unavailable", message, exception="A\x00", step="b\x00"))
+    kept = json.dumps(job(rig, queued.id).error_log, ensure_ascii=False)
     assert "swordfish" not in kept
     assert "401 for" in kept
     assert not any(character in kept for character in "\x00\x1b\ud800")
@@ -216,12 +213,12 @@ def test_the_error_log_keeps_no_secret_and_takes_any_text(letterbox: Letterbox) 
 # Silent workers.
 
 
-def test_a_silent_worker_loses_its_job_and_an_attempt(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox)
-    claim_one(letterbox, "host:1")
-    assert letterbox.queue.reset_stale(HOURS, SILENT) == []
-    letterbox.pass_time(HOURS + 1)
-    (found,) = letterbox.queue.reset_stale(HOURS, SILENT)
+def test_a_silent_worker_loses_its_job_and_an_attempt(rig: QueueRig) -> None:
+    queued = enqueue(rig)
+    claim_one(rig, "host:1")
+    assert rig.queue.reset_stale(HOURS, SILENT) == []
+    rig.pass_time(HOURS + 1)
+    (found,) = rig.queue.reset_stale(HOURS, SILENT)
     assert (found.job_id, found.org_id, found.document_id, found.run_id) == (
         queued.id,
         queued.org_id,
@@ -229,46 +226,46 @@ def test_a_silent_worker_loses_its_job_and_an_attempt(letterbox: Letterbox) -> N
         queued.run_id,
     )
     assert (found.status, found.attempts, found.locked_by) == (JobStatus.PENDING, 1, "host:1")
-    assert letterbox.queue.reset_stale(HOURS, SILENT) == []
-    (entry,) = job(letterbox, queued.id).error_log
+    assert rig.queue.reset_stale(HOURS, SILENT) == []
+    (entry,) = job(rig, queued.id).error_log
     assert (entry["code"], entry["attempt"], entry["worker"]) == ("worker_silent", 1, "host:1")
-    assert claim_one(letterbox).attempts == 1
+    assert claim_one(rig).attempts == 1
 
 
-def test_a_job_that_silences_its_workers_fails_in_the_end(letterbox: Letterbox) -> None:
-    queued = enqueue(letterbox, max_attempts=2)
+def test_a_job_that_silences_its_workers_fails_in_the_end(rig: QueueRig) -> None:
+    queued = enqueue(rig, max_attempts=2)
     outcomes = []
     for _ in range(2):
-        claim_one(letterbox)
-        letterbox.pass_time(HOURS + 1)
-        outcomes += [found.status for found in letterbox.queue.reset_stale(HOURS, SILENT)]
+        claim_one(rig)
+        rig.pass_time(HOURS + 1)
+        outcomes += [found.status for found in rig.queue.reset_stale(HOURS, SILENT)]
     assert outcomes == [JobStatus.PENDING, JobStatus.FAILED]
-    assert job(letterbox, queued.id).attempts == 2
+    assert job(rig, queued.id).attempts == 2
 
 
-def test_a_heartbeat_keeps_all_of_a_workers_jobs(letterbox: Letterbox) -> None:
-    letterbox.queue.enqueue([run.job() for run in letterbox.new_runs(5)])
-    leases = letterbox.queue.claim("a", 5)
-    letterbox.pass_time(HOURS - 10)
-    assert letterbox.queue.heartbeat(leases[:4]) == set(ids(leases[:4]))
-    letterbox.pass_time(100)
-    assert ids_of_reset(letterbox) == [leases[4].job_id]
-    letterbox.queue.complete(leases[0])
-    assert letterbox.queue.heartbeat(leases) == set(ids(leases[1:4]))
-    assert letterbox.queue.heartbeat([]) == set()
+def test_a_heartbeat_keeps_all_of_a_workers_jobs(rig: QueueRig) -> None:
+    rig.queue.enqueue([run.job() for run in rig.new_runs(5)])
+    leases = rig.queue.claim("a", 5)
+    rig.pass_time(HOURS - 10)
+    assert rig.queue.heartbeat(leases[:4]) == set(ids(leases[:4]))
+    rig.pass_time(100)
+    assert ids_of_reset(rig) == [leases[4].job_id]
+    rig.queue.complete(leases[0])
+    assert rig.queue.heartbeat(leases) == set(ids(leases[1:4]))
+    assert rig.queue.heartbeat([]) == set()
 
 
-def test_each_silence_counts_once_however_many_watch(letterbox: Letterbox) -> None:
-    letterbox.queue.enqueue([run.job() for run in letterbox.new_runs(30)])
-    claimed = ids(letterbox.queue.claim("a", 30))
-    letterbox.pass_time(HOURS + 1)
-    found = letterbox.together(*[lambda: letterbox.queue.reset_stale(HOURS, SILENT)] * 3)
+def test_each_silence_counts_once_however_many_watch(rig: QueueRig) -> None:
+    rig.queue.enqueue([run.job() for run in rig.new_runs(30)])
+    claimed = ids(rig.queue.claim("a", 30))
+    rig.pass_time(HOURS + 1)
+    found = rig.together(*[lambda: rig.queue.reset_stale(HOURS, SILENT)] * 3)
     assert sorted(one.job_id for resets in found for one in resets) == sorted(claimed)
-    assert {job(letterbox, job_id).attempts for job_id in claimed} == {1}
+    assert {job(rig, job_id).attempts for job_id in claimed} == {1}
 
 
-def test_a_watch_takes_no_more_than_its_limit(letterbox: Letterbox) -> None:
-    letterbox.queue.enqueue([run.job() for run in letterbox.new_runs(5)])
-    letterbox.queue.claim("a", 5)
-    letterbox.pass_time(HOURS + 1)
-    assert [len(letterbox.queue.reset_stale(HOURS, SILENT, limit=2)) for _ in range(4)] == [2, 2, 1, 0]
+def test_a_watch_takes_no_more_than_its_limit(rig: QueueRig) -> None:
+    rig.queue.enqueue([run.job() for run in rig.new_runs(5)])
+    rig.queue.claim("a", 5)
+    rig.pass_time(HOURS + 1)
+    assert [len(rig.queue.reset_stale(HOURS, SILENT, limit=2)) for _ in range(4)] == [2, 2, 1, 0]

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests import sounds, speech_clip
+from tests import local_providers, sounds, speech_clip
 from tests.emulators import live
 from tests.emulators.openai import OpenAI
 from tests.emulators.speechkit import SpeechKitServer
 from tests.pipeline import studio
-from tests.providers import stand
-from webapp.providers.audio_decode import AudioDecoder
-from webapp.providers.errors import FailureCode, ProviderError
-from webapp.providers.local_speech import LocalRecogniser
-from webapp.providers.speech_ports import Clip, Heard, Operation, Recogniser, Sound
+from webapp.provider_errors import FailureCode, ProviderError
+from webapp.providers.local.sound import AudioDecoder
+from webapp.providers.local.speech import LocalRecogniser
+from webapp.providers.speech_ports import Clip, Operation, Recogniser, Sound, Transcript
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def recogniser(
         case "live openai":
             yield live.transcriber(reader)
         case _:
-            local = LocalRecogniser(stand.speech_models_folder(), threads=2)
+            local = LocalRecogniser(local_providers.speech_models_folder(), threads=2)
             yield local
             local.close()
     studio.close_clients()
@@ -67,10 +66,10 @@ def read(reader: AudioDecoder, tmp_path: Path) -> Read:
     return read
 
 
-def hear(recogniser: Recogniser, audio: Path, clip: Clip) -> Heard:
+def transcribe(recogniser: Recogniser, audio: Path, clip: Clip) -> Transcript:
     answer = recogniser.start(audio, clip, timeout_seconds=120, progress=lambda _: None)
     for _ in range(10):
-        if isinstance(answer, Heard):
+        if isinstance(answer, Transcript):
             return answer
         found = recogniser.fetch(answer, clip)
         if found is not None:
@@ -83,41 +82,41 @@ def test_it_says_what_it_is(recogniser: Recogniser) -> None:
     assert recogniser.name
     assert recogniser.version
     assert recogniser.options_key()
-    assert recogniser.window_seconds >= 60
+    assert recogniser.clip_seconds_max >= 60
     recogniser.check()
 
 
 @pytest.mark.slow
 def test_it_hears_sentences_in_the_order_of_time(recogniser: Recogniser, read: Read) -> None:
     audio, sound = read(speech_clip.english())
-    heard = hear(recogniser, audio, Clip(0, sound.duration_seconds, is_whole=True))
-    assert len(heard.segments) >= 3
-    assert all(0 <= each.start <= each.end <= sound.duration_seconds + 0.5 for each in heard.segments)
-    assert [each.start for each in heard.segments] == sorted(each.start for each in heard.segments)
-    assert all(each.text == each.text.strip() != "" for each in heard.segments)
-    assert heard.language == "en"
+    transcript = transcribe(recogniser, audio, Clip(0, sound.duration_seconds, is_whole=True))
+    assert len(transcript.segments) >= 3
+    assert all(0 <= each.start <= each.end <= sound.duration_seconds + 0.5 for each in transcript.segments)
+    assert [each.start for each in transcript.segments] == sorted(each.start for each in transcript.segments)
+    assert all(each.text == each.text.strip() != "" for each in transcript.segments)
+    assert transcript.language == "en"
 
 
 @pytest.mark.slow
 def test_times_of_a_clip_are_those_of_the_recording(recogniser: Recogniser, read: Read) -> None:
     audio, sound = read(speech_clip.english())
     start = sound.duration_seconds / 2
-    heard = hear(recogniser, audio, Clip(start, sound.duration_seconds))
-    assert heard.segments
-    assert all(start - 0.1 <= each.start <= sound.duration_seconds + 0.5 for each in heard.segments)
+    transcript = transcribe(recogniser, audio, Clip(start, sound.duration_seconds))
+    assert transcript.segments
+    assert all(start - 0.1 <= each.start <= sound.duration_seconds + 0.5 for each in transcript.segments)
 
 
 @pytest.mark.slow
 def test_one_channel_can_be_heard_alone(recogniser: Recogniser, read: Read) -> None:
     if recogniser.tells_channels:
         audio, sound = read(sounds.wav(sounds.two_speakers(12), channels=2))
-        heard = hear(recogniser, audio, Clip(0, sound.duration_seconds, is_whole=True))
-        assert {each.speaker for each in heard.segments} == {"Speaker 1", "Speaker 2"}
+        transcript = transcribe(recogniser, audio, Clip(0, sound.duration_seconds, is_whole=True))
+        assert {each.speaker for each in transcript.segments} == {"Speaker 1", "Speaker 2"}
     else:
         audio, sound = read(speech_clip.in_left_channel())
         assert sound.channels == 2
-        heard = hear(recogniser, audio, Clip(0, sound.duration_seconds, channel=0))
-        assert heard.segments
+        transcript = transcribe(recogniser, audio, Clip(0, sound.duration_seconds, channel=0))
+        assert transcript.segments
 
 
 def test_an_operation_that_nobody_knows_is_an_error(recogniser: Recogniser) -> None:
@@ -128,37 +127,37 @@ def test_an_operation_that_nobody_knows_is_an_error(recogniser: Recogniser) -> N
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_local_one_hears_what_was_said(read: Read) -> None:
-    local = LocalRecogniser(stand.speech_models_folder())
+    local = LocalRecogniser(local_providers.speech_models_folder())
     audio, sound = read(speech_clip.english())
-    heard = hear(local, audio, Clip(0, sound.duration_seconds))
+    transcript = transcribe(local, audio, Clip(0, sound.duration_seconds))
     local.close()
-    text = " ".join(each.text for each in heard.segments).lower()
+    text = " ".join(each.text for each in transcript.segments).lower()
     assert [word for word in speech_clip.english_words() if word not in text] == []
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_local_one_says_when_it_knows_no_word(read: Read) -> None:
-    local = LocalRecogniser(stand.speech_models_folder())
+    local = LocalRecogniser(local_providers.speech_models_folder())
     spoken = sounds.spoken(sounds.RUSSIAN, "ru")
     if spoken is not None:
         audio, sound = read(spoken)
-        heard = hear(local, audio, Clip(0, sound.duration_seconds))
-        assert heard.segments == ()
+        transcript = transcribe(local, audio, Clip(0, sound.duration_seconds))
+        assert transcript.segments == ()
     audio, sound = read(sounds.wav(sounds.babble(10)))
-    assert hear(local, audio, Clip(0, sound.duration_seconds)).segments == ()
+    assert transcribe(local, audio, Clip(0, sound.duration_seconds)).segments == ()
     local.close()
 
 
 def test_a_language_that_was_set_and_is_not_known_is_refused_at_once(read: Read, tmp_path: Path) -> None:
     audio, sound = read(sounds.wav(sounds.babble(2)))
     with pytest.raises(ProviderError) as caught:
-        hear(LocalRecogniser(tmp_path, language="ru-RU"), audio, Clip(0, sound.duration_seconds))
+        transcribe(LocalRecogniser(tmp_path, language="ru-RU"), audio, Clip(0, sound.duration_seconds))
     assert (caught.value.code, caught.value.permanent) == (FailureCode.LANGUAGE, True)
 
 
 def test_a_model_that_is_missing_says_how_to_get_it(read: Read, tmp_path: Path) -> None:
     audio, sound = read(sounds.wav(sounds.babble(2)))
     with pytest.raises(ProviderError, match="make setup") as caught:
-        hear(LocalRecogniser(tmp_path), audio, Clip(0, sound.duration_seconds))
+        transcribe(LocalRecogniser(tmp_path), audio, Clip(0, sound.duration_seconds))
     assert caught.value.code is FailureCode.MODEL_MISSING

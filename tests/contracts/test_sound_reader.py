@@ -8,12 +8,12 @@ import pytest
 
 from tests import sounds
 from tests.emulators.speechkit import measure
-from webapp.providers.audio_decode import AudioDecoder
-from webapp.providers.audio_kinds import DEMUXERS
-from webapp.providers.audio_levels import waveform
-from webapp.providers.errors import BadInput, BlobMissing, FailureCode, ParserCrashed, ProviderError, TimedOut
-from webapp.providers.sniff import HEAD_BYTES, sniff
+from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ParserCrashed, ProviderError, TimedOut
+from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import Clip, Sound, SoundReader
+from webapp.readers.filetypes import FILE_TYPES
+from webapp.readers.sniff import HEAD_BYTES, sniff
+from webapp.readers.sound.levels import waveform
 
 TYPES = {"mp3": "audio/mpeg", "m4a": "audio/mp4", "mov": "video/quicktime", "webm": "video/x-matroska"}
 Read = Callable[..., tuple[Sound, bytes]]
@@ -109,7 +109,7 @@ def test_what_breaks_off_says_so_or_is_refused(read: Read, kind: str) -> None:
     assert bool(sound.warnings) == (kind in {"wav", "flac"})
 
 
-@pytest.mark.parametrize("content_type", sorted(DEMUXERS))
+@pytest.mark.parametrize("content_type", [each.content_type for each in FILE_TYPES if each.demuxer])
 def test_noise_is_refused_whatever_it_is_called(read: Read, content_type: str) -> None:
     noise = np.random.default_rng(7).integers(0, 256, 60_000, np.uint8).tobytes()
     assert refusal(read, noise, content_type).code in {FailureCode.CORRUPT, FailureCode.EMPTY, FailureCode.NO_SOUND}

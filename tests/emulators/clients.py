@@ -7,10 +7,11 @@ from uuid import uuid4
 
 from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
-from webapp.providers.azure_blob import AzureBlobStore
-from webapp.providers.azure_extract import AzureExtractor
-from webapp.providers.local_extract import LocalExtractor
-from webapp.providers.openai_embed import Model, OpenAIEmbedder
+from webapp.providers.azure.blob import AzureBlobStore
+from webapp.providers.azure.extract import AzureExtractor
+from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.openai.client import connect as openai_client
+from webapp.providers.openai.embed import Model, OpenAIEmbedder
 
 User = TypeVar("User")
 
@@ -38,7 +39,8 @@ def openai_embedder(server: OpenAI, **more: Any) -> OpenAIEmbedder:
     """An embedder that asks this server."""
     values: dict[str, Any] = {"batch_size": 16, "concurrency": 4, "timeout_seconds": 10, "api_key": server.key, **more}
     model = values.pop("model", Model("text-embedding-3-small", 256))
-    embedder = OpenAIEmbedder.connect(server.base_url, model=model, **values)
+    client = openai_client(server.base_url, values.pop("api_key"), values["timeout_seconds"])
+    embedder = OpenAIEmbedder(client, model, **values)
     return _closing(embedder, embedder._client)
 
 

@@ -13,7 +13,7 @@ from tests.emulators.openai import OpenAI
 from tests.emulators.speechkit import SpeechKitServer
 
 if TYPE_CHECKING:
-    from webapp.providers.azure_blob import AzureBlobStore
+    from webapp.providers.azure.blob import AzureBlobStore
 
 
 @pytest.fixture(scope="session")

@@ -6,18 +6,20 @@ from pathlib import Path
 from uuid import uuid4
 
 from azure.storage.blob import BlobServiceClient
+from openai import OpenAI
 
 from tests.emulators.accounts import setting
 from tests.emulators.clients import connect
-from webapp.providers.audio_decode import AudioDecoder
-from webapp.providers.azure_blob import AzureBlobStore
-from webapp.providers.azure_extract import AzureExtractor
-from webapp.providers.local_extract import LocalExtractor
-from webapp.providers.openai_chat import OpenAIAnalyst
-from webapp.providers.openai_embed import Model, OpenAIEmbedder
-from webapp.providers.openai_transcribe import OpenAIRecogniser
+from webapp.providers.azure.blob import AzureBlobStore
+from webapp.providers.azure.extract import AzureExtractor
+from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.local.sound import AudioDecoder
+from webapp.providers.openai.chat import OpenAIAnalyst
+from webapp.providers.openai.client import connect as openai_client
+from webapp.providers.openai.embed import Model, OpenAIEmbedder
+from webapp.providers.openai.transcribe import OpenAIRecogniser
 from webapp.providers.speech_files import cut_with
-from webapp.providers.speechkit import Options, SpeechKit
+from webapp.providers.speechkit.client import Options, SpeechKit
 
 
 @contextmanager
@@ -31,8 +33,7 @@ def container(incoming: Path) -> Iterator[AzureBlobStore]:
 def embedder() -> OpenAIEmbedder:
     """The real service, or whatever OPENAI_BASE_URL names."""
     model = Model("text-embedding-3-small", 512)
-    key = setting("OPENAI_API_KEY")
-    return OpenAIEmbedder.connect(_openai(), key, model, batch_size=64, concurrency=2, timeout_seconds=60)
+    return OpenAIEmbedder(_openai(), model, batch_size=64, concurrency=2, timeout_seconds=60)
 
 
 def extractor(local: LocalExtractor) -> AzureExtractor:
@@ -51,15 +52,13 @@ def speechkit(reader: AudioDecoder) -> SpeechKit:
 
 def transcriber(reader: AudioDecoder) -> OpenAIRecogniser:
     """The real service, or whatever OPENAI_BASE_URL names."""
-    model, key = setting("OPENAI_TRANSCRIBE_MODEL", "whisper-1"), setting("OPENAI_API_KEY")
-    return OpenAIRecogniser.connect(_openai(), key, model, cut_with(reader), language="auto", timeout_seconds=60)
+    return OpenAIRecogniser(_openai(), setting("OPENAI_TRANSCRIBE_MODEL", "whisper-1"), cut_with(reader))
 
 
 def analyst() -> OpenAIAnalyst:
     """The same, asked for notes."""
-    model = setting("OPENAI_CHAT_MODEL", "gpt-4.1-mini")
-    return OpenAIAnalyst.connect(_openai(), setting("OPENAI_API_KEY"), model, timeout_seconds=60)
+    return OpenAIAnalyst(_openai(), setting("OPENAI_CHAT_MODEL", "gpt-4.1-mini"))
 
 
-def _openai() -> str:
-    return setting("OPENAI_BASE_URL", "https://api.openai.com/v1")
+def _openai() -> OpenAI:
+    return openai_client(setting("OPENAI_BASE_URL", "https://api.openai.com/v1"), setting("OPENAI_API_KEY"), 60)

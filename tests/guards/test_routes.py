@@ -12,13 +12,13 @@ from tests.guards.sources import ROOT, project_files
 from tests.web.databases import both_databases
 from tests.web.people import HTML, HX, JSON, Browser, People, Program
 from tests.web.work import failed
-from webapp.accounts import tokens
+from webapp.accounts import sessions, tokens
 from webapp.db import reading
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
 
 # Whoever adds a line here says to everybody on the network: come in.
-PUBLIC = {"static", "account.sign_in", "account.sign_in_link", "health.healthz", "health.readyz"}
+PUBLIC = {"static", "account.sign_in", "account.sign_in_link", "health.healthz", "health.readyz", "htmx.script"}
 FOR_OPS = {
     "ops.overview",
     "ops.jobs",
@@ -26,20 +26,22 @@ FOR_OPS = {
     "ops.retry_jobs",
     "ops.cancel_job",
     "ops.cancel_jobs",
-    "stages.pause",
-    "stages.pause_all",
-    "stages.resume",
-    "stages.resume_all",
-    "stages.limit",
     "reprocess.reembed",
-    "health.prometheus",
+    "security.show",
+    "security.people",
 }
+FOR_OPERATORS = {"stages.pause", "stages.pause_all", "stages.resume", "stages.resume_all", "stages.limit"}
+FOR_MONITORS = {"health.prometheus"}
+FOR_UPLOADERS = {"upload.create"}
+FOR_WRITERS = {"document.confirm_delete", "reprocess.confirm"}
 FOR_PEOPLE = {
     "account.sign_out",
     "account.show",
     "account.set_password",
-    "account.create_token",
-    "account.revoke_token",
+    "sessions.end",
+    "sessions.end_all",
+    "tokens.create",
+    "tokens.revoke",
 }
 _FORM = re.compile(r"<form\b(?P<head>[^>]*)>(?P<body>.*?)</form>", re.DOTALL | re.IGNORECASE)
 
@@ -75,6 +77,10 @@ def _methods(rule: Rule) -> list[str]:
 def test_what_is_public_is_listed(app: Flask) -> None:
     assert _endpoints(app, Access.PUBLIC) == PUBLIC
     assert _endpoints(app, Access.OPS) == FOR_OPS
+    assert _endpoints(app, Access.OPERATOR) == FOR_OPERATORS
+    assert _endpoints(app, Access.METRICS) == FOR_MONITORS
+    assert _endpoints(app, Access.UPLOAD) == FOR_UPLOADERS
+    assert _endpoints(app, Access.WRITE) == FOR_WRITERS
     assert _endpoints(app, Access.PERSON) == FOR_PEOPLE
 
 
@@ -96,7 +102,7 @@ def test_a_stranger_gets_in_nowhere_else(app: Flask) -> None:
 def test_a_member_gets_into_no_ops_page(app: Flask, people: People) -> None:
     members = (people.browser(), people.program())
     for rule in _rules(app):
-        for method in _methods(rule) if rule.endpoint in FOR_OPS else ():
+        for method in _methods(rule) if rule.endpoint in FOR_OPS | FOR_OPERATORS | FOR_MONITORS else ():
             for member in members:
                 answer = member.client.open(_url(rule), method=method, headers=member.headers)
                 assert answer.status_code == 403, f"{method} {rule}"
@@ -145,7 +151,17 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
     theirs = people.program(org="Theirs")
     with app.app_context(), reading(theirs.org_id):
         [token] = tokens.of_org(theirs.org_id)
-    return {"document_id": work.document_id, "job_id": work.job_id, "run_id": work.run_id, "token_id": token.id}
+    person = people.browser(org="Theirs", email="their@example.org")
+    assert person.user_id
+    with app.app_context(), reading(theirs.org_id):
+        [session] = sessions.of_user(theirs.org_id, person.user_id)
+    return {
+        "document_id": work.document_id,
+        "job_id": work.job_id,
+        "run_id": work.run_id,
+        "token_id": token.id,
+        "session_id": session.id,
+    }
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:

@@ -1,11 +1,11 @@
-"""A letterbox on the database under test."""
+"""A rig on the database under test."""
 
 import pytest
 from flask import Flask
 
-from tests.jobs.letterbox import SqlLetterbox
+from tests.jobs.rig import SqlQueueRig
 
 
 @pytest.fixture
-def letterbox(bare_app: Flask) -> SqlLetterbox:
-    return SqlLetterbox(bare_app)
+def rig(bare_app: Flask) -> SqlQueueRig:
+    return SqlQueueRig(bare_app)

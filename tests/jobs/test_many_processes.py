@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import DatabaseUnderTest
-from tests.jobs.letterbox import SqlLetterbox
+from tests.jobs.rig import SqlQueueRig
 from tests.postgres import ROOT
 from webapp.jobs.states import JobStatus
 
@@ -45,15 +45,15 @@ def drained(processes: "list[subprocess.Popen[str]]") -> list[Counter[str]]:
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_four_processes_do_each_job_once(letterbox: SqlLetterbox, database: DatabaseUnderTest, tmp_path: Path) -> None:
-    runs = letterbox.new_runs(JOBS)
+def test_four_processes_do_each_job_once(rig: SqlQueueRig, database: DatabaseUnderTest, tmp_path: Path) -> None:
+    runs = rig.new_runs(JOBS)
     jobs = [run.job(payload={"fails": number % 10 == 0}) for number, run in enumerate(runs)]
-    letterbox.queue.enqueue(jobs)
+    rig.queue.enqueue(jobs)
     processes = [start(f"process {number}", database.environment(tmp_path)) for number in range(PROCESSES)]
     shares = drained(processes)
     expected = Counter(f"{job.id} COMPLETED" for job in jobs)
     expected.update(f"{job.id} PENDING" for job in jobs if job.payload["fails"])
     assert sum(shares, Counter[str]()) == expected
     assert all(shares)
-    assert letterbox.queue.counts() == {status: JOBS * (status is JobStatus.COMPLETED) for status in JobStatus}
-    assert {job.attempts for job in letterbox.queue.find(jobs[0].org_id, limit=JOBS)} == {0, 1}
+    assert rig.queue.counts() == {status: JOBS * (status is JobStatus.COMPLETED) for status in JobStatus}
+    assert {job.attempts for job in rig.queue.find(jobs[0].org_id, limit=JOBS)} == {0, 1}

@@ -2,17 +2,18 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from tests.jobs.letterbox import SqlLetterbox, claim_one, enqueue, ids, new_run
+from tests.jobs.rig import SqlQueueRig, claim_one, enqueue, ids, new_run
 from webapp.clock import monotonic, now
 from webapp.db import NoTransaction, db, reading, transaction
-from webapp.jobs import postgresql
+from webapp.documents.runs import LiveRun
+from webapp.jobs import claim
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import JobError, LeaseLost, NewJob
 from webapp.jobs.states import JobStatus
@@ -27,58 +28,58 @@ class Wanted(Exception):
 # It joins.
 
 
-def enqueue_and_fail(letterbox: SqlLetterbox, job: NewJob) -> None:
+def enqueue_and_fail(rig: SqlQueueRig, job: NewJob) -> None:
     with transaction(job.org_id):
-        letterbox.queue.enqueue([job])
+        rig.queue.enqueue([job])
         raise Wanted
 
 
-def test_a_job_is_enqueued_with_the_rows_around_it_or_not_at_all(letterbox: SqlLetterbox) -> None:
-    job = new_run(letterbox).job()
+def test_a_job_is_enqueued_with_the_rows_around_it_or_not_at_all(rig: SqlQueueRig) -> None:
+    job = new_run(rig).job()
     with pytest.raises(Wanted):
-        enqueue_and_fail(letterbox, job)
-    assert letterbox.queue.get(job.id) is None
+        enqueue_and_fail(rig, job)
+    assert rig.queue.get(job.id) is None
     with transaction(job.org_id):
-        letterbox.queue.enqueue([job])
-    assert letterbox.queue.get(job.id) is not None
+        rig.queue.enqueue([job])
+    assert rig.queue.get(job.id) is not None
 
 
-def test_a_lost_lease_takes_the_whole_transaction_with_it(letterbox: SqlLetterbox) -> None:
-    enqueue(letterbox)
-    lease = claim_one(letterbox)
-    letterbox.queue.cancel_run(lease.run_id)
-    other = new_run(letterbox).job()
+def test_a_lost_lease_takes_the_whole_transaction_with_it(rig: SqlQueueRig) -> None:
+    enqueue(rig)
+    lease = claim_one(rig)
+    rig.queue.cancel_run(lease.run_id)
+    other = new_run(rig).job()
 
     def store_late() -> None:
         with transaction(lease.org_id):
-            letterbox.queue.enqueue([other])
-            letterbox.queue.fence(lease)
+            rig.queue.enqueue([other])
+            rig.queue.fence(lease)
 
     with pytest.raises(LeaseLost):
         store_late()
-    assert letterbox.queue.get(other.id) is None
+    assert rig.queue.get(other.id) is None
 
 
-def test_a_reading_changes_nothing(letterbox: SqlLetterbox) -> None:
-    enqueue(letterbox)
+def test_a_reading_changes_nothing(rig: SqlQueueRig) -> None:
+    enqueue(rig)
     with reading(everywhere=True), pytest.raises(NoTransaction):
-        letterbox.queue.claim("a")
+        rig.queue.claim("a")
 
 
-def test_an_org_sees_and_changes_only_its_own(letterbox: SqlLetterbox) -> None:
-    ours, theirs = letterbox.new_org(), letterbox.new_org()
-    job = letterbox.new_runs(1, theirs)[0].job(held=True)
-    letterbox.queue.enqueue([job])
+def test_an_org_sees_and_changes_only_its_own(rig: SqlQueueRig) -> None:
+    ours, theirs = rig.new_org(), rig.new_org()
+    job = rig.new_runs(1, theirs)[0].job(must_wait=True)
+    rig.queue.enqueue([job])
     with transaction(ours):
-        queue = letterbox.queue
+        queue = rig.queue
         assert queue.get(job.id) is None
         assert queue.of_run(job.run_id) == []
         assert queue.live_of_runs([job.run_id]) == {}
         assert sum(queue.counts().values()) == 0
-        assert queue.unhold(job.run_id) == queue.cancel_run(job.run_id) == queue.fail_run(job.run_id, SILENT) == 0
+        assert queue.let_in(job.run_id) == queue.cancel_run(job.run_id) == queue.fail_run(job.run_id, SILENT) == 0
     with reading(theirs):
-        assert letterbox.queue.get(job.id) is not None
-        assert letterbox.queue.counts()[JobStatus.PENDING] == 1
+        assert rig.queue.get(job.id) is not None
+        assert rig.queue.counts()[JobStatus.PENDING] == 1
 
 
 # Locks.
@@ -88,96 +89,96 @@ only_postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=T
 
 
 @only_postgresql
-def test_nobody_takes_a_job_whose_worker_is_storing(letterbox: SqlLetterbox) -> None:
+def test_nobody_takes_a_job_whose_worker_is_storing(rig: SqlQueueRig) -> None:
     """A watchdog passes by: whoever has passed the fence may finish."""
-    job = enqueue(letterbox)
-    lease = claim_one(letterbox)
-    letterbox.pass_time(7201)
+    job = enqueue(rig)
+    lease = claim_one(rig)
+    rig.pass_time(7201)
     with transaction(lease.org_id):
-        letterbox.queue.fence(lease)
-        assert letterbox.together(lambda: letterbox.queue.reset_stale(7200, SILENT)) == [[]]
-        letterbox.queue.checkpoint(lease, {"stored": True})
-    found = letterbox.queue.get(job.id)
+        rig.queue.fence(lease)
+        assert rig.together(lambda: rig.queue.reset_stale(7200, SILENT)) == [[]]
+        rig.queue.checkpoint(lease, {"stored": True})
+    found = rig.queue.get(job.id)
     assert found is not None
     assert (found.status, found.checkpoint) == (JobStatus.PROCESSING, {"stored": True})
 
 
 @only_postgresql
-def test_a_heartbeat_waits_for_no_lock(letterbox: SqlLetterbox) -> None:
+def test_a_heartbeat_waits_for_no_lock(rig: SqlQueueRig) -> None:
     """One job is in the middle of a long store; the beat of the others must not wait for it."""
-    enqueue(letterbox)
-    others = [enqueue(letterbox) for _ in range(2)]
-    stored, *waiting = letterbox.queue.claim("a", 3)
-    letterbox.pass_time(7201)
+    enqueue(rig)
+    others = [enqueue(rig) for _ in range(2)]
+    stored, *waiting = rig.queue.claim("a", 3)
+    rig.pass_time(7201)
     with transaction(stored.org_id):
-        letterbox.queue.fence(stored)
-        (held,) = letterbox.together(lambda: letterbox.queue.heartbeat([stored, *waiting]))
+        rig.queue.fence(stored)
+        (held,) = rig.together(lambda: rig.queue.heartbeat([stored, *waiting]))
     assert held == {stored.job_id, *ids(others)}
-    assert [found.job_id for found in letterbox.queue.reset_stale(7200, SILENT)] == [stored.job_id]
+    assert [found.job_id for found in rig.queue.reset_stale(7200, SILENT)] == [stored.job_id]
 
 
 @only_postgresql
-def test_a_claim_passes_by_what_another_is_claiming(letterbox: SqlLetterbox) -> None:
-    jobs = [enqueue(letterbox) for _ in range(3)]
+def test_a_claim_passes_by_what_another_is_claiming(rig: SqlQueueRig) -> None:
+    jobs = [enqueue(rig) for _ in range(3)]
     with transaction(everywhere=True):
-        assert ids(letterbox.queue.claim("a", 2)) == ids(jobs[:2])
-        (others,) = letterbox.together(lambda: letterbox.queue.claim("b", 2))
+        assert ids(rig.queue.claim("a", 2)) == ids(jobs[:2])
+        (others,) = rig.together(lambda: rig.queue.claim("b", 2))
     assert ids(others) == ids(jobs[2:])
 
 
 @pytest.mark.slow
-def test_opposite_orders_end_in_no_deadlock(letterbox: SqlLetterbox) -> None:
-    run = new_run(letterbox)
+def test_opposite_orders_end_in_no_deadlock(rig: SqlQueueRig) -> None:
+    run = new_run(rig)
     stages = [f"stage {number}" for number in range(8)]
     stop = threading.Event()
 
     def work(*, backwards: bool) -> int:
         rounds = 0
         while not stop.is_set():
-            leases = letterbox.queue.claim("a", 8)
+            leases = rig.queue.claim("a", 8)
             ordered = leases[::-1] if backwards else leases
-            letterbox.queue.heartbeat(ordered)
-            letterbox.queue.release(ordered)
+            rig.queue.heartbeat(ordered)
+            rig.queue.release(ordered)
             rounds += 1
         return rounds
 
     def watch() -> int:
         for _ in range(40):
-            letterbox.queue.reset_stale(-1, SILENT, limit=3)
-            letterbox.queue.cancel_run(run.id)
-            letterbox.queue.enqueue([run.job(stage, max_attempts=1_000_000, held=True) for stage in stages])
-            letterbox.queue.unhold(run.id)
+            rig.queue.reset_stale(-1, SILENT, limit=3)
+            rig.queue.cancel_run(run.id)
+            rig.queue.enqueue([run.job(stage, max_attempts=1_000_000, must_wait=True) for stage in stages])
+            rig.queue.let_in(run.id)
         stop.set()
         return 40
 
-    rounds = letterbox.together(lambda: work(backwards=False), lambda: work(backwards=True), watch)
+    rounds = rig.together(lambda: work(backwards=False), lambda: work(backwards=True), watch)
     assert all(rounds)
 
 
 @only_postgresql
 @pytest.mark.parametrize("limit", [1, 4])
-def test_jobs_in_the_hands_of_a_frozen_claim_keep_nobody_from_the_others(letterbox: SqlLetterbox, limit: int) -> None:
+def test_jobs_in_the_hands_of_a_frozen_claim_keep_nobody_from_the_others(rig: SqlQueueRig, limit: int) -> None:
     """It has locked the heads of as many lines as there are jobs wanted, and does not commit."""
-    jobs = [run.job() for _ in range(2 * limit) for run in letterbox.new_runs(1, letterbox.new_org())]
-    letterbox.queue.enqueue(jobs)
+    jobs = [run.job() for _ in range(2 * limit) for run in rig.new_runs(1, rig.new_org())]
+    rig.queue.enqueue(jobs)
     first = [job.id for job in jobs[:limit]]
     with db.engine.connect() as frozen:
         frozen.execute(text("SELECT set_config('app.scope', 'system', true)"))
         frozen.execute(select(JobRow.id).where(JobRow.id.in_(first)).with_for_update())
-        assert set(ids(letterbox.queue.claim("other", limit))) == {job.id for job in jobs[limit:]}
+        assert set(ids(rig.queue.claim("other", limit))) == {job.id for job in jobs[limit:]}
         frozen.rollback()
 
 
 @only_postgresql
 @pytest.mark.slow
-def test_a_claim_that_froze_while_it_counted_keeps_the_others_for_seconds(letterbox: SqlLetterbox) -> None:
-    job = enqueue(letterbox)
-    letterbox.queue.limit(job.stage, 1)
+def test_a_claim_that_froze_while_it_counted_keeps_the_others_for_seconds(rig: SqlQueueRig) -> None:
+    job = enqueue(rig)
+    rig.queue.limit(job.stage, 1)
     with db.engine.connect() as frozen:
         frozen.begin()
-        postgresql.rooms(cast("Any", frozen.connection.driver_connection).cursor(), {})
+        frozen.execute(claim._LOCK_LIMITS)
         began_at = monotonic()
-        assert ids(letterbox.queue.claim("other")) == [job.id]
+        assert ids(rig.queue.claim("other")) == [job.id]
         assert monotonic() - began_at < 9
         frozen.invalidate()
 
@@ -205,41 +206,42 @@ IMPOSSIBLE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("values", IMPOSSIBLE.values(), ids=IMPOSSIBLE.keys())
-def test_the_database_refuses_an_impossible_job(letterbox: SqlLetterbox, values: dict[str, Any]) -> None:
-    job = enqueue(letterbox, max_attempts=3)
+def test_the_database_refuses_an_impossible_job(rig: SqlQueueRig, values: dict[str, Any]) -> None:
+    job = enqueue(rig, max_attempts=3)
     with pytest.raises(IntegrityError), transaction(everywhere=True) as opened:
         opened.execute(update(JobRow).where(JobRow.id == job.id).values(**values))
 
 
-def test_the_database_refuses_a_second_live_job(letterbox: SqlLetterbox) -> None:
-    job = enqueue(letterbox)
+def test_the_database_refuses_a_second_live_job(rig: SqlQueueRig) -> None:
+    job = enqueue(rig)
     again = {"org_id": job.org_id, "document_id": job.document_id, "run_id": job.run_id, "stage": job.stage}
     with pytest.raises(IntegrityError), transaction(everywhere=True) as opened:
         opened.execute(insert(JobRow).values(**again, max_attempts=1))
 
 
-def test_a_job_of_no_document_is_refused(letterbox: SqlLetterbox) -> None:
-    stranger = NewJob(letterbox.new_org(), uuid4(), uuid4(), "extract", max_attempts=1)
+def test_a_job_of_no_document_is_refused(rig: SqlQueueRig) -> None:
+    org = rig.new_org()
+    stranger = NewJob(org, LiveRun(uuid4(), org, uuid4()), "extract", max_attempts=1)
     with pytest.raises(IntegrityError):
-        letterbox.queue.enqueue([stranger])
+        rig.queue.enqueue([stranger])
 
 
 @only_postgresql
-def test_a_transaction_that_failed_is_not_taken_for_a_lost_lease(letterbox: SqlLetterbox) -> None:
+def test_a_transaction_that_failed_is_not_taken_for_a_lost_lease(rig: SqlQueueRig) -> None:
     """An error of the database is neither an answer nor a reason to drop the job."""
-    enqueue(letterbox)
-    lease = claim_one(letterbox)
+    enqueue(rig)
+    lease = claim_one(rig)
 
     def run_out_of_time() -> None:
         with transaction(lease.org_id) as opened:
             opened.connection().exec_driver_sql("SET LOCAL lock_timeout = '50ms'")
-            letterbox.queue.complete(lease)
+            rig.queue.complete(lease)
 
     with transaction(everywhere=True):
-        letterbox.queue.fence(lease)
-        (error,) = letterbox.together(lambda: _caught(run_out_of_time))
+        rig.queue.fence(lease)
+        (error,) = rig.together(lambda: _caught(run_out_of_time))
     assert isinstance(error, OperationalError)
-    letterbox.queue.complete(lease)
+    rig.queue.complete(lease)
 
 
 def _caught(act: Callable[[], Any]) -> Exception | None:

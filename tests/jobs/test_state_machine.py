@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 from sqlalchemy import delete
 
-from tests.jobs.letterbox import SqlLetterbox
+from tests.jobs.rig import SqlQueueRig
 from webapp.accounts.model import Org
 from webapp.db import transaction
 from webapp.jobs.controls import EVERY_STAGE
@@ -58,11 +58,11 @@ class QueueMachine(RuleBasedStateMachine):
     leases: Bundle[Lease | None] = Bundle("leases")
     jobs: Bundle[UUID] = Bundle("jobs")
 
-    letterbox: ClassVar[SqlLetterbox]
+    rig: ClassVar[SqlQueueRig]
 
     def __init__(self) -> None:
         super().__init__()
-        self.queue = self.letterbox.queue
+        self.queue = self.rig.queue
         self.known: dict[UUID, Known] = {}
         self.now = 0.0
         self.paused: set[str] = set()
@@ -72,21 +72,22 @@ class QueueMachine(RuleBasedStateMachine):
         with transaction(everywhere=True) as session:
             session.execute(delete(Org))
             session.execute(delete(StageControl))
-        self.letterbox._org_id = None
+        self.rig._org_id = None
 
     @rule(
         target=jobs,
         stage=st.sampled_from(STAGES),
         priority=st.sampled_from([0, 10, 20]),
         max_attempts=st.integers(1, 3),
-        held=st.booleans(),
+        must_wait=st.booleans(),
         delay=st.sampled_from([0.0, LONG_SECONDS]),
     )
-    def enqueue(self, stage: str, priority: int, max_attempts: int, held: bool, delay: float) -> UUID:
-        (run,) = self.letterbox.new_runs(1)
-        job = run.job(stage=stage, priority=priority, max_attempts=max_attempts, held=held, delay_seconds=delay)
+    def enqueue(self, stage: str, priority: int, max_attempts: int, must_wait: bool, delay: float) -> UUID:
+        (run,) = self.rig.new_runs(1)
+        more = {"max_attempts": max_attempts, "must_wait": must_wait, "delay_seconds": delay}
+        job = run.job(stage=stage, priority=priority, **more)
         self.queue.enqueue([job])
-        self.known[job.id] = Known(run.id, stage, priority, max_attempts, None if held else self.now + delay)
+        self.known[job.id] = Known(run.id, stage, priority, max_attempts, None if must_wait else self.now + delay)
         return job.id
 
     @rule(job_id=jobs)
@@ -94,7 +95,7 @@ class QueueMachine(RuleBasedStateMachine):
         """Not even an ended job's id is taken again."""
         job = self.queue.get(job_id)
         assert job is not None
-        again = NewJob(job.org_id, job.document_id, job.run_id, job.stage, max_attempts=1, id=job_id)
+        again = NewJob(job.org_id, job.run, job.stage, max_attempts=1, id=job_id)
         with pytest.raises(AlreadyQueued):
             self.queue.enqueue([again])
 
@@ -156,14 +157,6 @@ class QueueMachine(RuleBasedStateMachine):
             self.queue.complete(lease)
             job.end(COMPLETED)
 
-    @rule(given=st.lists(leases, max_size=4))
-    def complete_many(self, given: list[Lease | None]) -> None:
-        some = list({lease.lease_id: lease for lease in given if lease is not None}.values())
-        mine = {lease.job_id: job for lease in some if (job := self._job_of(lease))}
-        assert self.queue.complete_many(some) == set(mine)
-        for job in mine.values():
-            job.end(COMPLETED)
-
     @rule(lease=leases, permanent=st.booleans())
     def fail(self, lease: Lease | None, permanent: bool) -> None:
         if lease is None:
@@ -189,19 +182,6 @@ class QueueMachine(RuleBasedStateMachine):
             self.queue.snooze(lease, delay)
             job.end(PENDING)
             job.due_at = self.now + delay
-
-    @rule(lease=leases)
-    def hold(self, lease: Lease | None) -> None:
-        if lease is None:
-            return
-        job = self._job_of(lease)
-        if job is None:
-            with pytest.raises(LeaseLost):
-                self.queue.hold(lease)
-        else:
-            self.queue.hold(lease)
-            job.end(PENDING)
-            job.due_at = None
 
     @rule(lease=leases)
     def write(self, lease: Lease | None) -> None:
@@ -234,22 +214,22 @@ class QueueMachine(RuleBasedStateMachine):
             job.beat_at = self.now
 
     @rule(job_id=jobs)
-    def unhold(self, job_id: UUID) -> None:
+    def let_in(self, job_id: UUID) -> None:
         job = self.known[job_id]
-        is_held = job.status is PENDING and job.due_at is None
-        assert self.queue.unhold(job.run_id) == int(is_held)
-        if is_held:
+        waits = job.status is PENDING and job.due_at is None
+        assert self.queue.let_in(job.run_id) == int(waits)
+        if waits:
             job.due_at = self.now
 
     @rule(worker=st.sampled_from(WORKERS))
-    def bury(self, worker: str) -> None:
+    def end_worker(self, worker: str) -> None:
         """This worker is known to be dead. Its leases stay with the zombie that it may be."""
         held = {job_id: job for job_id, job in self.known.items() if job.worker == worker}
         assert {lease.job_id for lease in self.queue.held_by(worker)} == set(held)
         self._are_reset({reset.job_id: reset.status for reset in self.queue.reset_worker(worker, WRONG)}, held)
 
     @rule()
-    def look_for_silent_ones(self) -> None:
+    def reset_silent(self) -> None:
         held = {
             job_id: job
             for job_id, job in self.known.items()
@@ -275,7 +255,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def time_passes(self) -> None:
-        self.letterbox.pass_time(PASSES_SECONDS)
+        self.rig.pass_time(PASSES_SECONDS)
         self.now += PASSES_SECONDS
 
     @invariant()
@@ -290,9 +270,9 @@ class QueueMachine(RuleBasedStateMachine):
             assert job.checkpoint.get("by") != "a zombie"
 
 
-def _check(letterbox: SqlLetterbox, examples: int, steps: int) -> None:
+def _check(rig: SqlQueueRig, examples: int, steps: int) -> None:
     run_state_machine_as_test(
-        type("QueueMachineHere", (QueueMachine,), {"letterbox": letterbox}),
+        type("QueueMachineHere", (QueueMachine,), {"rig": rig}),
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
@@ -303,11 +283,11 @@ def _check(letterbox: SqlLetterbox, examples: int, steps: int) -> None:
     )
 
 
-def test_the_queue_does_what_the_model_does(letterbox: SqlLetterbox) -> None:
-    _check(letterbox, examples=8, steps=25)
+def test_the_queue_does_what_the_model_does(rig: SqlQueueRig) -> None:
+    _check(rig, examples=8, steps=25)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_queue_does_what_the_model_does_for_long(letterbox: SqlLetterbox) -> None:
-    _check(letterbox, examples=int(os.environ.get("EXAMPLES", "60")), steps=50)
+def test_the_queue_does_what_the_model_does_for_long(rig: SqlQueueRig) -> None:
+    _check(rig, examples=int(os.environ.get("EXAMPLES", "60")), steps=50)

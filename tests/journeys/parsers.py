@@ -9,7 +9,7 @@ from tests.worker.bench import wait_for
 
 def at_work(pid: int) -> list[int]:
     """The children in which a process (or one below it) reads files just now."""
-    return [child for nursery in _below(pid) if _is_nursery(nursery) for child in _children(nursery)]
+    return [child for spawner in _below(pid) if _is_spawner(spawner) for child in _children(spawner)]
 
 
 def strike(pid: int, number: int) -> int:
@@ -48,7 +48,7 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _is_nursery(pid: int) -> bool:
+def _is_spawner(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return b"sandbox_nursery" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"webapp.sandbox.spawner" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False

@@ -56,7 +56,7 @@ def standing(database: DatabaseUnderTest, folder: Path, **variables: str) -> Ite
     own = {"POLL_SECONDS": "0.1", "WORKER_THREADS": "2", "WEB_CONCURRENCY": "1", "STEP_ATTEMPTS": "1"}
     owner = {"DATABASE_OWNER_URL": database.owner_url}
     site = Installation({**database.environment(folder / "data"), **owner, **own, **variables}, folder / "site.log")
-    site.token = site.flask("tokens", "create", "--org", f"Org {uuid4().hex}", "--role", "ops")
+    site.token = site.flask("tokens", "create", "--org", f"Org {uuid4().hex}", "--role", "operator")
     with ExitStack() as running:
         web = worker = running.enter_context(site.running("gunicorn", "wsgi:app"))
         if database.name == "postgresql":

@@ -145,13 +145,21 @@ def workers(postgresql_database: DatabaseUnderTest, tmp_path: Path) -> Iterator[
     yield from _site(postgresql_database, tmp_path)
 
 
-@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
-def test_embedded_a_restart_says_what_was_lost_and_reprocess_works(embedded: Site, moment: str) -> None:
+each_commit = pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
+# A short document is claimed and published, and so is what follows it; a long one is stored step by step.
+each_way_to_save = pytest.mark.parametrize(("saves_at_once", "commits_min"), [(True, 5), (False, 2)])
+
+
+@each_commit
+@each_way_to_save
+def test_embedded_a_restart_says_what_was_lost_and_reprocess_works(
+    embedded: Site, moment: str, saves_at_once: bool, commits_min: int
+) -> None:
     number, whole = 0, _whole_document(embedded)
-    while _dies_embedded(embedded, Crash(moment, number + 1), whole):
+    while _dies_embedded(embedded, Crash(moment, number + 1, saves_at_once), whole):
         number += 1
         assert number < COMMITS_MAX
-    assert number >= 5, "there are commits to die at"
+    assert number >= commits_min, "there are commits to die at"
 
 
 def _dies_embedded(site: Site, crash: Crash, whole: int) -> bool:
@@ -174,13 +182,14 @@ def _dies_embedded(site: Site, crash: Crash, whole: int) -> bool:
     return was_killed
 
 
-@pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
-def test_workers_another_one_takes_over(workers: Site, moment: str) -> None:
+@each_commit
+@each_way_to_save
+def test_workers_another_one_takes_over(workers: Site, moment: str, saves_at_once: bool, commits_min: int) -> None:
     number, whole = 0, _whole_document(workers)
-    while _dies_among_workers(workers, Crash(moment, number + 1), whole):
+    while _dies_among_workers(workers, Crash(moment, number + 1, saves_at_once), whole):
         number += 1
         assert number < COMMITS_MAX
-    assert number >= 5, "there are commits to die at"
+    assert number >= commits_min, "there are commits to die at"
 
 
 def _dies_among_workers(site: Site, crash: Crash, whole: int) -> bool:

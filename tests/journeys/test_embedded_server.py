@@ -15,7 +15,7 @@ from tests.pipeline.workplace import prose
 from tests.worker.bench import wait_for
 from webapp.clock import monotonic
 
-pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(300)]
 
 SERVE = ("gunicorn", "wsgi:app")
 # Long enough to be caught in the middle of its embedding.

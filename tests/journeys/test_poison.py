@@ -15,7 +15,7 @@ from tests.journeys.site import WORK_SECONDS
 from tests.pipeline.workplace import prose
 from tests.worker.bench import wait_for
 
-pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(300)]
 
 GOOD = 20
 ATTEMPTS = 2

@@ -11,16 +11,16 @@ from tests.pipeline.workplace import Crash, Workplace
 from webapp.db import transaction
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobQueue, Lease
-from webapp.pipeline import lifecycle
 from webapp.pipeline.stages import PIPELINES
 from webapp.pipeline.steps import Snoozed, StageContext
-from webapp.providers.audio_decode import AudioDecoder
-from webapp.providers.local_analysis import LocalAnalyst
-from webapp.providers.openai_chat import OpenAIAnalyst
-from webapp.providers.openai_transcribe import OpenAIRecogniser
+from webapp.providers.local.analysis import LocalAnalyst
+from webapp.providers.local.sound import AudioDecoder
+from webapp.providers.openai.chat import OpenAIAnalyst
+from webapp.providers.openai.client import connect
+from webapp.providers.openai.transcribe import OpenAIRecogniser
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SpeechProviders
-from webapp.providers.speechkit import Options, SpeechKit
+from webapp.providers.speechkit.client import Options, SpeechKit
 from webapp.worker.handlers import HANDLERS
 
 SOON = 0.01
@@ -34,26 +34,24 @@ def close_clients() -> None:
         _opened.pop().close()
 
 
-def speechkit_at(server: SpeechKitServer, reader: AudioDecoder, *, window_seconds: float | None = None) -> SpeechKit:
+def speechkit_at(server: SpeechKitServer, reader: AudioDecoder, *, clip_seconds_max: float | None = None) -> SpeechKit:
     recogniser = SpeechKit(
         server.url, server.url, server.key, Options(poll_seconds=SOON), cut_with(reader), timeout_seconds=5
     )
     _opened.append(recogniser)
-    if window_seconds is not None:
-        recogniser.window_seconds = window_seconds
+    if clip_seconds_max is not None:
+        recogniser.clip_seconds_max = clip_seconds_max
     return recogniser
 
 
 def openai_at(server: OpenAI, reader: AudioDecoder) -> OpenAIRecogniser:
-    recogniser = OpenAIRecogniser.connect(
-        server.base_url, server.key, "whisper-1", cut_with(reader), language="auto", timeout_seconds=5
-    )
+    recogniser = OpenAIRecogniser(connect(server.base_url, server.key, 5), "whisper-1", cut_with(reader))
     _opened.append(recogniser)
     return recogniser
 
 
 def chat_at(server: OpenAI) -> OpenAIAnalyst:
-    analyst = OpenAIAnalyst.connect(server.base_url, server.key, "gpt-test", timeout_seconds=5)
+    analyst = OpenAIAnalyst(connect(server.base_url, server.key, 5), "gpt-test")
     _opened.append(analyst)
     return analyst
 
@@ -77,16 +75,13 @@ def work(workplace: Workplace, lease: Lease | None = None, **more: Any) -> Lease
         HANDLERS[lease.stage](context)
     except Snoozed as snoozed:
         with transaction(lease.org_id):
-            workplace.queue.snooze(lease, snoozed.seconds)
+            workplace.queue.snooze(lease, snoozed.seconds, context.checkpoint)
     return lease
 
 
 def claim(workplace: Workplace) -> Lease | None:
-    with transaction(everywhere=True):
-        leases = workplace.queue.claim("worker")
-        for lease in leases:
-            assert lifecycle.start_run(workplace.queue, lease)
-    return leases[0] if leases else None
+    workplace.queue.wake_delayed()
+    return next(iter(workplace.queue.claim("worker")), None)
 
 
 def reach(workplace: Workplace, stage: str, looks: int = 1_000) -> Lease:

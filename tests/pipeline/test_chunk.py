@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.pipeline.workplace import prose
 from webapp.clock import monotonic
 from webapp.pipeline.chunk import CHUNK_CHARACTERS, PIECE_CHARACTERS, make_chunks
-from webapp.providers.ports import Extraction
+from webapp.readers.extraction import Extraction
 
 DOCUMENT = UUID(int=1)
 
@@ -42,8 +42,24 @@ def test_nothing_is_lost() -> None:
 def test_nothing_is_lost_of_any_text(text: str) -> None:
     found = texts(text)
 
-    assert "".join("".join(found).split()) == "".join(text.split())
-    assert all(chunk.strip() for chunk in found)
+    assert letters("".join(found)) == letters(text)
+    assert all(letters(chunk) for chunk in found)
+
+
+def letters(text: str) -> str:
+    """What a text says, without the rulers and dots that may stand in no passage."""
+    return "".join(filter(str.isalnum, text))
+
+
+def test_what_has_neither_letter_nor_digit_is_no_passage() -> None:
+    words = "word " * 150
+    ruled = f"{words}\n\n{'* * *' * 150}\n\n{'…' * 700}\n\n漢字 {words}\n\n{'—' * 900}"
+    found = make_chunks(DOCUMENT, extraction(ruled))
+
+    assert [letters(chunk.text)[:4] for chunk in found] == ["word", "漢字wo"]
+    assert [chunk.ordinal for chunk in found] == [0, 1]
+    assert found[0].id == make_chunks(DOCUMENT, extraction(words))[0].id
+    assert make_chunks(DOCUMENT, extraction("* * *\n\n…")) == []
 
 
 def test_ids_follow_from_document_text_and_occurrence() -> None:
@@ -112,6 +128,18 @@ def test_time_is_bounded(hostile: str) -> None:
 
     found = texts(hostile)
 
-    assert found
+    assert bool(found) == bool(letters(hostile))
     assert all(len(text) <= CHUNK_CHARACTERS[1] for text in found)
     assert monotonic() - started < 15
+
+
+def test_a_long_text_can_be_given_up_between_two_pieces() -> None:
+    looks: list[None] = []
+
+    def check() -> None:
+        looks.append(None)
+        if len(looks) == 3:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        make_chunks(DOCUMENT, extraction("word " * PIECE_CHARACTERS), check=check)

@@ -1,38 +1,28 @@
-"""A job in hand has a run at work: what a claim does with runs of every kind, and beside others."""
+"""A claimed job has a running run: what a claim does with runs of every kind, and beside others."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import psycopg
 import pytest
 from flask import Flask
-from sqlalchemy import insert, update
+from sqlalchemy import update
 
-from tests.bare import dispose, make_bare_app
-from tests.conftest import DatabaseUnderTest, settings_for
+from tests.conftest import DatabaseUnderTest
 from tests.documents.rows import events_of, new_document, queue
-from tests.emulators.wire import wired
-from tests.pipeline.test_lifecycle import Office
+from tests.pipeline.test_lifecycle import WRONG, Office
 from tests.worker.bench import wait_for
 from webapp.clock import after, new_id
 from webapp.db import db, transaction
 from webapp.documents import runs
 from webapp.documents.model import ProcessingRun
-from webapp.documents.starts import AtWork
-from webapp.jobs import postgresql, taking
-from webapp.jobs.connections import connections, hot
-from webapp.jobs.hot import Lane, Wanted
-from webapp.jobs.queue import Lease
-from webapp.jobs.taking import How
-from webapp.jobs.turns import Standing
-from webapp.pipeline import claiming, lifecycle
-from webapp.pipeline.claiming import InHand
+from webapp.jobs.queue import Lease, NewJob
+from webapp.jobs.states import JobStatus
+from webapp.pipeline import lifecycle
 
 only_postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 
@@ -42,16 +32,9 @@ def office(bare_app: Flask) -> Office:
     return Office()
 
 
-def claim(office: Office, limit: int = 20) -> InHand:
-    return claiming.claim(office.queue, "worker", limit)
-
-
-def started(in_hand: InHand) -> dict[UUID, AtWork]:
-    return {lease.run_id: at_work for lease, at_work in in_hand.started}
-
-
-def refused(in_hand: InHand) -> set[UUID]:
-    return {lease.run_id for lease in in_hand.refused}
+def claim(office: Office, limit: int = 20) -> dict[UUID, Lease]:
+    """The leases of a claim by their runs."""
+    return {lease.run_id: lease for lease in office.queue.claim("worker", limit)}
 
 
 def in_state(office: Office, state: str, seconds_running: float = 0) -> UUID:
@@ -77,7 +60,7 @@ def behind_another(office: Office) -> tuple[UUID, UUID]:
     """Two runs of one document, the second of which is in line too soon."""
     document_id = new_document(office.org_id)
     first, second = office.new_run(document_id), office.new_run(document_id)
-    office.queue.unhold(second)
+    office.queue.let_in(second)
     return first, second
 
 
@@ -89,17 +72,15 @@ def assert_untouched(office: Office, run_id: UUID) -> None:
 
 def test_runs_of_every_kind_come_in_one_claim(office: Office) -> None:
     tried, done = in_state(office, "RUNNING", 100), in_state(office, "SUCCEEDED", 100)
-    heard = office.new_run(new_document(office.org_id, "a.ogg", content_type="audio/ogg"))
+    recording = office.new_run(new_document(office.org_id, "a.ogg", content_type="audio/ogg"))
     new = [office.new_run() for _ in range(5)]
     found = claim(office)
-    assert found.refused == []
-    at_work = started(found)
-    assert set(at_work) == {tried, done, heard, *new}
-    assert {run_id for run_id in at_work if at_work[run_id].is_recording} == {heard}
-    assert 100 <= at_work[tried].seconds_running < 150
-    assert at_work[done].seconds_running == 0
-    assert all(0 <= at_work[run_id].seconds_running < 10 for run_id in (heard, *new))
-    for run_id in (heard, *new):
+    assert set(found) == {tried, done, recording, *new}
+    assert {run_id for run_id, lease in found.items() if lease.content_type == "audio/ogg"} == {recording}
+    assert 100 <= found[tried].run_seconds < 150
+    assert found[done].run_seconds == 0
+    assert all(0 <= found[run_id].run_seconds < 10 for run_id in (recording, *new))
+    for run_id in (recording, *new):
         assert office.states(run_id) == ("RUNNING", "PROCESSING")
         assert events_of(office.org_id, run_id) == ["RUN_QUEUED", "RUN_STARTED"]
     for run_id, state in ((tried, "RUNNING"), (done, "SUCCEEDED")):
@@ -107,71 +88,59 @@ def test_runs_of_every_kind_come_in_one_claim(office: Office) -> None:
         assert events_of(office.org_id, run_id) == ["RUN_QUEUED"]
 
 
-def test_what_may_not_start_is_held_or_ended_and_the_rest_begins(office: Office) -> None:
+@pytest.mark.parametrize("is_limited", [False, True])
+def test_what_may_not_start_waits_or_ends_and_the_rest_begins(office: Office, is_limited: bool) -> None:
+    if is_limited:
+        office.queue.limit("process_document", 20)
     gone, (first, second) = cancelled_behind_its_job(office), behind_another(office)
     done, tried, new = in_state(office, "SUCCEEDED"), in_state(office, "RUNNING"), office.new_run()
     found = claim(office)
-    assert set(started(found)) == {first, done, tried, new}
-    assert refused(found) == {gone, second}
+    assert set(found) == {first, done, tried, new}
     assert office.states(gone) == ("CANCELLED", "CANCELLED")
     assert_untouched(office, second)
-    assert office.job(second).available_at is None
-    assert claim(office) == InHand([], [])
-    (lease,) = [lease for lease, _ in found.started if lease.run_id == first]
-    lifecycle.succeed_run(office.queue, lease)
-    assert set(started(claim(office))) == {second}
+    assert claim(office) == {}
+    lifecycle.succeed_run(office.queue, found[first])
+    office.pass_backoff()
+    assert set(claim(office)) == {second}
 
 
 @pytest.mark.parametrize("state", ["FAILED", "TIMED_OUT", "CANCELLED"])
 def test_a_job_of_a_run_that_has_ended_ends(office: Office, state: str) -> None:
     run_id = in_state(office, state)
-    assert refused(claim(office)) == {run_id}
+    assert claim(office) == {}
     assert office.job(run_id).status == "CANCELLED"
 
 
-def test_of_two_runs_that_are_both_in_line_the_older_starts(office: Office) -> None:
-    first, second = behind_another(office)
-    found = claim(office)
-    assert (set(started(found)), refused(found)) == ({first}, {second})
-
-
-def test_a_claim_that_is_refused_has_changed_nothing(office: Office) -> None:
-    """Neither a job nor a run nor a line."""
-    new, (first, second) = office.new_run(), behind_another(office)
-    with pytest.raises(claiming.REFUSALS):
-        office.queue.claim_along(claiming._START_RUNS, "worker", 20)
-    for run_id in (new, first, second):
-        assert_untouched(office, run_id)
-
-
-@pytest.mark.parametrize("path", ["limited", "pooled"])
-def test_other_ways_to_the_database_come_to_the_same(office: Office, path: str) -> None:
-    if path == "limited":
-        office.queue.limit("process_document", 20)
-    else:
-        _as_if_pooled()
-    gone, (first, second) = cancelled_behind_its_job(office), behind_another(office)
-    with pytest.raises(claiming.REFUSALS):
-        office.queue.claim_along(claiming._START_RUNS, "worker", 20)
-    assert_untouched(office, first)
-    found = claim(office)
-    assert (set(started(found)), refused(found)) == ({first}, {gone, second})
-    new = [office.new_run() for _ in range(3)]
-    assert set(started(claim(office))) == set(new)
-    assert {office.states(run_id) for run_id in new} == {("RUNNING", "PROCESSING")}
-
-
-def _as_if_pooled() -> None:
-    """As it is where a pooler shares out the sessions: nothing is left in one."""
-    connections().is_direct  # noqa: B018 - asked once, and from now on this is the answer
-    connections()._is_direct = False
+def test_of_two_runs_that_are_both_due_the_older_starts(office: Office) -> None:
+    first, _second = behind_another(office)
+    assert set(claim(office)) == {first}
 
 
 def test_a_paused_stage_starts_nothing(office: Office) -> None:
     run_id = office.new_run()
     office.queue.pause("process_document")
-    assert claim(office) == InHand([], [])
+    assert claim(office) == {}
     assert_untouched(office, run_id)
+
+
+def test_a_job_of_an_operation_is_claimed_retried_and_limited_like_any(office: Office) -> None:
+    """It has no document and no run; who is served, how often it is tried and what ops say is the same."""
+    operation_id = new_id()
+    job = NewJob(office.org_id, None, "test_operation", max_attempts=2, operation_id=operation_id)
+    office.queue.enqueue([job, NewJob(office.org_id, None, "test_operation", max_attempts=1, operation_id=new_id())])
+    office.queue.limit("test_operation", 1)
+    (lease,) = office.queue.claim("worker", 5, stages=["test_operation"])
+    assert (lease.operation_id, lease.run) == (operation_id, None)
+    with pytest.raises(LookupError):
+        lease.run_id  # noqa: B018 - it says that there is none
+    assert lifecycle.retry_or_fail(office.queue, lease, WRONG) is JobStatus.PENDING
+    office.pass_backoff()
+    (again,) = office.queue.claim("worker", 1)
+    assert (again.job_id, again.attempts) == (job.id, 1)
+    assert lifecycle.release_job(office.queue, again)
+    (again,) = office.queue.claim("worker", 1)
+    assert lifecycle.reset_worker(office.queue, "worker")[0].status is JobStatus.FAILED
+    assert office.queue.find(office.org_id, JobStatus.FAILED)[0].id == again.job_id
 
 
 # Beside others.
@@ -192,7 +161,7 @@ def test_cancel_or_start_but_never_half_of_each(office: Office, bare_app: Flask)
         found: set[UUID] = set()
         with bare_app.app_context():
             gate.wait()
-            while batch := started(claim(office, 3)):
+            while batch := claim(office, 3):
                 found |= set(batch)
         return found
 
@@ -217,7 +186,7 @@ def test_many_claimers_of_many_runs_of_few_documents(office: Office, bare_app: F
     def work() -> None:
         with bare_app.app_context():
             while len(order) < 18:
-                for lease, _ in claim(office, 2).started:
+                for lease in claim(office, 2).values():
                     with lock:
                         assert lease.document_id not in at_work
                         at_work.add(lease.document_id)
@@ -250,7 +219,7 @@ def _alone_with(office: Office, run_id: UUID) -> Iterator[psycopg.Connection[Any
 
 
 @only_postgresql
-def test_the_database_refuses_a_second_run_at_work_and_the_claim_is_made_with_care(
+def test_where_the_database_refuses_a_second_running_run_the_claim_is_made_again(
     office: Office, bare_app: Flask, database: DatabaseUnderTest
 ) -> None:
     """What the statement saw when it began would have let it start: only the index knows better."""
@@ -262,7 +231,7 @@ def test_the_database_refuses_a_second_run_at_work_and_the_claim_is_made_with_ca
         wait_for(lambda: _somebody_waits(database), "for a claim that waits")
         connection.execute("COMMIT")
         in_hand = found.result()
-    assert (set(started(in_hand)), refused(in_hand)) == ({other}, {first})
+    assert set(in_hand) == {other}
     assert_untouched(office, first)
 
 
@@ -278,13 +247,13 @@ def test_a_claim_waits_for_who_decides_about_the_document(
             found = threads.submit(_inside(bare_app, lambda: claim(office)))
             wait_for(lambda: _somebody_waits(database), "for a claim that waits")
             second = office.new_run(document_id)
-        assert set(started(found.result())) == {first}
+        assert set(found.result()) == {first}
     assert_untouched(office, second)
-    assert claim(office) == InHand([], [])
+    assert claim(office) == {}
 
 
-def _inside(app: Flask, task: Callable[[], InHand]) -> Callable[[], InHand]:
-    def call() -> InHand:
+def _inside(app: Flask, task: Callable[[], dict[UUID, Lease]]) -> Callable[[], dict[UUID, Lease]]:
+    def call() -> dict[UUID, Lease]:
         with app.app_context():
             return task()
 
@@ -295,51 +264,6 @@ def _somebody_waits(database: DatabaseUnderTest) -> bool:
     with psycopg.connect(str(database.superuser_url), autocommit=True) as connection:
         query = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         return connection.execute(query).fetchone() is not None
-
-
-# What it costs.
-
-
-@only_postgresql
-def test_a_claim_is_one_round_trip_whatever_it_brings(database: DatabaseUnderTest, tmp_path: Path) -> None:
-    with wired(database.url) as (wire, url):
-        app = make_bare_app(settings_for(tmp_path / "data", DATABASE_URL=url))
-        with app.app_context():
-            office = Office()
-            for run_id in [office.new_run() for _ in range(2)]:
-                # The first use of a connection settles it and prepares the statement.
-                assert run_id in started(claim(office, 1))
-            for number in (0, 1, 4):
-                made = {office.new_run() for _ in range(number)}
-                before = wire.round_trips
-                assert set(started(claim(office))) == made
-                assert wire.round_trips == before + 1
-        dispose(app)
-
-
-@only_postgresql
-@pytest.mark.parametrize("is_analyzed", [False, True])
-def test_no_plan_begins_with_the_runs_that_wait(office: Office, database: DatabaseUnderTest, is_analyzed: bool) -> None:
-    """However many runs are queued, and whatever the planner knows of it, each is found by its id."""
-    document_id = new_document(office.org_id)
-    rows = [{"id": new_id()} for _ in range(3_000)]
-    shared = {"org_id": office.org_id, "document_id": document_id, "state": "QUEUED", "trigger": "UPLOAD"}
-    with transaction(everywhere=True) as opened:
-        opened.connection().execute(insert(ProcessingRun).values(**shared), rows)
-    office.new_run()
-    if is_analyzed:
-        with psycopg.connect(str(database.superuser_url), autocommit=True) as connection:
-            connection.execute("ANALYZE")
-    along = claiming._START_RUNS
-    wanted = Wanted("a", new_id(), 4, Lane([], is_inside=False), Standing([], [], []), along)
-    for how in How:
-        explain = "EXPLAIN (FORMAT JSON) " + taking.statement(how, along)
-        with hot() as here:
-            here.cursor.execute(explain, postgresql.claim_values(wanted, {}))
-            plan = json.dumps(here.cursor.fetchall())
-        for needless in ("ix_processing_runs_live", "uq_processing_runs_one_running"):
-            assert needless not in plan
-        assert plan.count('"pk_processing_runs"') == 2
 
 
 def test_a_run_starts_by_the_databases_clock_at_the_moment_of_its_claim(office: Office) -> None:

@@ -14,8 +14,8 @@ from tests.emulators.openai import OpenAI
 from tests.pipeline.workplace import Workplace, prose
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.steps import Drained
-from webapp.providers.errors import ProviderError, RateLimited
-from webapp.providers.openai_embed import Model
+from webapp.provider_errors import ProviderError, RateLimited
+from webapp.providers.openai.embed import Model
 from webapp.search.model import CachedEmbedding
 
 STORY = prose(40)
@@ -25,7 +25,7 @@ CONCURRENCY = 4
 @pytest.fixture
 def office(workplace: Workplace, openai: OpenAI) -> Workplace:
     """A workplace whose embedder asks a server."""
-    workplace.with_embedder(openai_embedder(openai, batch_size=2, concurrency=CONCURRENCY))  # type: ignore[arg-type]
+    workplace.with_embedder(openai_embedder(openai, batch_size=2, concurrency=CONCURRENCY))
     return workplace
 
 
@@ -95,7 +95,7 @@ def test_patience_is_left_to_the_queue(office: Workplace, openai: OpenAI) -> Non
 )
 def test_a_wrong_answer_is_asked_for_again_and_is_on_the_bill(office: Workplace, openai: OpenAI, fault: str) -> None:
     impatient = openai_embedder(openai, batch_size=2, concurrency=CONCURRENCY, timeout_seconds=0.5)
-    office.with_embedder(impatient)  # type: ignore[arg-type]
+    office.with_embedder(impatient)
     document_id = upload(office)
     openai.misbehave(fault, "embeddings")
     office.process()
@@ -149,7 +149,7 @@ def test_another_model_asks_anew_and_keeps_the_old_vectors(office: Workplace, op
     office.process()
     before = cached(office)
     other = openai_embedder(openai, batch_size=2, concurrency=CONCURRENCY, model=Model("text-embedding-3-small", 64))
-    office.with_embedder(other)  # type: ignore[arg-type]
+    office.with_embedder(other)
     assert {chunk.embedding_model for chunk in office.chunks(document_id)} == {"text-embedding-3-small@256"}
     office.reprocess(document_id)
     office.process()

@@ -20,7 +20,7 @@ from webapp.jobs.model import Job
 from webapp.pipeline import ingest as ingest_module
 from webapp.pipeline import lifecycle
 from webapp.pipeline.ingest import IncomingFile, Ingested, RefusalCode, Refused, receive
-from webapp.providers.errors import FailureCode, ProviderUnavailable
+from webapp.provider_errors import FailureCode, ProviderUnavailable
 
 
 def leftovers(workplace: Workplace) -> list[Path]:

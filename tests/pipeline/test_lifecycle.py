@@ -25,7 +25,7 @@ from webapp.jobs.sql import SqlJobQueue
 from webapp.jobs.states import JobStatus
 from webapp.pipeline import lifecycle
 from webapp.pipeline.lifecycle import Refusal
-from webapp.providers.errors import BadInput, FailureCode, ProviderUnavailable, RateLimited
+from webapp.provider_errors import BadInput, FailureCode, ProviderUnavailable, RateLimited
 
 WRONG = JobError("unavailable", "no answer with password=hunter2")
 
@@ -48,7 +48,6 @@ class Office:
 
     def start(self) -> Lease:
         (lease,) = self.claims(1)
-        assert lifecycle.start_run(self.queue, lease)
         return lease
 
     def job(self, run_id: UUID) -> Job:
@@ -75,7 +74,7 @@ class Office:
     def pass_backoff(self) -> None:
         with transaction(self.org_id) as session:
             due = update(JobRow).where(JobRow.status == "PENDING", JobRow.available_at.is_not(None))
-            session.execute(due.values(available_at=after(0)))
+            session.execute(due.values(available_at=after(0), wakes_at=None))
 
 
 @pytest.fixture
@@ -186,16 +185,16 @@ def test_secrets_are_kept_out_of_what_a_run_says(office: Office) -> None:
     assert "hunter2" not in str(office.job(run_id).error_log)
 
 
-def test_a_refused_start_puts_the_job_on_hold_uncounted(office: Office) -> None:
+def test_a_run_that_may_not_start_yet_counts_no_attempt(office: Office) -> None:
     document_id = new_document(office.org_id)
     first, second = office.new_run(document_id), office.new_run(document_id)
     office.start()
-    office.queue.unhold(second)
-    (lease,) = office.claims()
-    assert not lifecycle.start_run(office.queue, lease)
+    office.queue.let_in(second)
+    assert office.claims() == []
     assert office.job(second).attempts == 0
     assert office.claims() == []
     lifecycle.cancel_run(office.queue, office.org_id, document_id, first)
+    office.pass_backoff()
     assert [claimed.run_id for claimed in office.claims()] == [second]
 
 
@@ -203,8 +202,7 @@ def test_a_job_of_an_ended_run_ends(office: Office) -> None:
     run_id = office.new_run()
     with transaction(office.org_id):
         runs.cancel(run_id)
-    (lease,) = office.claims()
-    assert not lifecycle.start_run(office.queue, lease)
+    assert office.claims() == []
     assert office.job(run_id).status == JobStatus.CANCELLED
 
 
@@ -213,7 +211,7 @@ def test_a_job_may_follow_the_success_of_its_run(office: Office) -> None:
     lifecycle.succeed_run(office.queue, office.start())
     with transaction(office.org_id) as session:
         again = update(JobRow).where(JobRow.run_id == run_id)
-        session.execute(again.values(status="PENDING", completed_at=None, available_at=after(0)))
+        session.execute(again.values(status="PENDING", completed_at=None, available_at=after(0), wakes_at=None))
     assert office.start().run_id == run_id
 
 
@@ -229,7 +227,6 @@ def test_a_zombie_ends_nothing(office: Office) -> None:
         lambda: lifecycle.fail_run(office.queue, zombie, FailureType.STEP_FAILED, WRONG),
         lambda: lifecycle.retry_or_fail(office.queue, zombie, WRONG),
         lambda: lifecycle.time_out_own_run(office.queue, zombie),
-        lambda: lifecycle.start_run(office.queue, zombie),
     ]
     for end in ends:
         with pytest.raises(LeaseLost):
@@ -267,7 +264,7 @@ def test_whoever_comes_second_changes_nothing(office: Office) -> None:
     lifecycle.succeed_run(office.queue, office.start())
     with transaction(office.org_id) as session:
         follows = update(JobRow).where(JobRow.run_id == run_id)
-        session.execute(follows.values(status="PENDING", completed_at=None, available_at=after(0)))
+        session.execute(follows.values(status="PENDING", completed_at=None, available_at=after(0), wakes_at=None))
     assert not lifecycle.time_out_run(office.queue, seen_alive)
     assert not lifecycle.terminate_run(office.queue, seen_alive)
     assert not lifecycle.cancel_run(office.queue, office.org_id, seen_alive.document_id, run_id)
@@ -292,7 +289,7 @@ def test_a_release_is_told_and_not_counted(office: Office) -> None:
 def test_a_retried_job_goes_on_in_a_new_run(office: Office) -> None:
     failed = office.new_run(max_attempts=1, checkpoint={"completed_stages": ["extracted"]})
     lifecycle.retry_or_fail(office.queue, office.start(), WRONG)
-    new = lifecycle.retry_job(office.queue, office.org_id, office.job(failed).id, max_attempts=3)
+    new = lifecycle.retry_job(office.queue, office.org_id, office.job(failed).id, max_attempts=3, by="tests")
     assert isinstance(new, UUID)
     lease = office.start()
     assert (lease.run_id, lease.max_attempts) == (new, 3)
@@ -309,7 +306,7 @@ def test_ten_clicks_on_retry_make_one_run(bare_app: Flask, office: Office) -> No
     def click() -> UUID | Refusal:
         with bare_app.app_context():
             gate.wait()
-            return lifecycle.retry_job(office.queue, office.org_id, job_id, max_attempts=3)
+            return lifecycle.retry_job(office.queue, office.org_id, job_id, max_attempts=3, by="tests")
 
     with ThreadPoolExecutor(10) as threads:
         answers = [future.result() for future in [threads.submit(click) for _ in range(10)]]
@@ -322,7 +319,7 @@ def test_what_cannot_be_retried_is_refused(office: Office) -> None:
     job_id = office.job(failed).id
 
     def retry(org_id: UUID = office.org_id, job: UUID = job_id) -> UUID | Refusal:
-        return lifecycle.retry_job(office.queue, org_id, job, max_attempts=3)
+        return lifecycle.retry_job(office.queue, org_id, job, max_attempts=3, by="tests")
 
     assert retry() == Refusal.NOT_FAILED
     lifecycle.retry_or_fail(office.queue, office.start(), WRONG)

@@ -1,6 +1,22 @@
 """Page marks, headings and plain words."""
 
-from webapp.pipeline.markdown import MarkdownPage, find_headings, plain, split_pages, unmark
+import re
+from time import thread_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webapp.pipeline.markdown import (
+    BLANKS,
+    HEADING_CHARACTERS_MAX,
+    MarkdownPage,
+    find_headings,
+    heading_in,
+    plain,
+    split_pages,
+    unmark,
+)
 
 MARKED = "<!-- page 1 -->\n\n# One\n\nfirst\n\n<!-- page 2 -->\n\nsecond\n\n<!-- page 4 -->\n\nfourth\n"
 
@@ -75,3 +91,48 @@ def test_plain_words_have_no_signs() -> None:
     assert plain("| a | b |\n|---|:-:|\n| 1 | 2 |") == "a b 1 2"
     assert plain(r"snake_case, 2 \* 3 and \_under_") == "snake_case, 2 * 3 and _under"
     assert plain("> quoted\n> lines") == "quoted lines"
+
+
+# What a heading is, as a pattern: right, but it may take the square of a line's length.
+HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*$")
+BETWEEN_CELLS = re.compile(r"[ \t]*\|[ \t]*")
+EMPHASIS = re.compile(r"(?<!\\)[*`]+|(?<![\w\\])_+|(?<!\\)_+(?!\w)")
+
+
+@given(st.text(alphabet="#  \ta\xa0\r\\", max_size=14))
+def test_a_heading_is_what_the_pattern_says(line: str) -> None:
+    found = HEADING.match(line)
+    assert heading_in(line) == (None if found is None else (len(found[1]), found[2].rstrip(BLANKS)))
+
+
+@given(st.text(alphabet="_*` a\\|1.", max_size=14))
+def test_signs_are_taken_out_as_before(text: str) -> None:
+    escape = re.compile(r"\\([!-/:-@\[-`{-~])")
+    rows = re.compile(r"^[ \t]*(?:-{3,}|\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?)[ \t]*$", re.MULTILINE)
+    starts = re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+|>[ \t]?|\|)", re.MULTILINE)
+    before = EMPHASIS.sub("", BETWEEN_CELLS.sub(" ", starts.sub("", rows.sub("", text))))
+    assert plain(text) == " ".join(escape.sub(r"\1", before).split())
+
+
+@pytest.mark.parametrize("letter", list("# \t|_*`[]()\\-:>~<!a\n"))
+@pytest.mark.parametrize(
+    "frame",
+    ["{}", "# a{}b", "# {}", "a{}a", "```{}", "| {} |", "[{}](x)", "# a {} #"],
+)
+def test_no_line_takes_long(frame: str, letter: str) -> None:
+    text = frame.format(letter * 50_000)
+    started = thread_time()
+    find_headings(text)
+    plain(text)
+    assert thread_time() - started < 0.5
+
+
+def test_a_text_of_headings_takes_no_longer_for_each() -> None:
+    started = thread_time()
+    headings = find_headings("# a ## b\n" * 50_000 + "#" * 100_000 + "\n" * 100_000)
+    assert len(headings.starts) == 50_000
+    assert thread_time() - started < 5
+
+
+def test_a_title_without_end_is_cut() -> None:
+    assert len(find_headings("# " + "word " * 100_000).paths[0]) == HEADING_CHARACTERS_MAX

@@ -15,8 +15,8 @@ from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease, LeaseLost
 from webapp.pipeline import artifacts, lifecycle
 from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
-from webapp.providers.errors import BadInput, FailureCode, ProviderError
-from webapp.search.model import CachedEmbedding
+from webapp.provider_errors import BadInput, FailureCode, ProviderError
+from webapp.search.model import CachedEmbedding, Chunk
 
 DOING = [step.doing for step in STAGES[PROCESS_DOCUMENT]]
 
@@ -205,7 +205,9 @@ def test_a_document_without_text_says_so(workplace: Workplace) -> None:
     assert failure.value.code in {FailureCode.NO_TEXT, FailureCode.EMPTY}
 
 
-def test_a_worker_that_lost_its_job_writes_nothing_more(workplace: Workplace) -> None:
+def test_a_worker_that_lost_its_job_keeps_the_answer_that_is_paid_for_and_writes_nothing_else(
+    workplace: Workplace,
+) -> None:
     document_id = workplace.upload(prose(20), "story.md").document.id
     zombie = workplace.claim()
     taken: list[Lease] = []
@@ -219,7 +221,10 @@ def test_a_worker_that_lost_its_job_writes_nothing_more(workplace: Workplace) ->
     workplace.with_embedder(Slow())
     with pytest.raises(LeaseLost):
         workplace.process(zombie)
-    assert workplace.all(CachedEmbedding) == []
+    kept = len(workplace.all(CachedEmbedding))
+    assert kept == Fallible.batch_size
+    assert workplace.all(Chunk) == []
+    assert [(call.units, call.outcome) for call in workplace.calls("embed")] == [(kept, "ok")]
 
     workplace.process(taken[0])
     assert workplace.document(document_id).status == "READY"

@@ -4,17 +4,20 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from tests.pipeline.workplace import Crash, Fallible, Workplace, prose, unavailable
+from webapp.clock import after
 from webapp.db import transaction
-from webapp.documents.model import Artifact
+from webapp.documents import replaced
+from webapp.documents.model import Artifact, ReplacedArtifact
 from webapp.documents.states import FailureType, RunTrigger
 from webapp.jobs.queue import JobError
 from webapp.pipeline import lifecycle
 from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
-from webapp.providers.errors import ProviderError
+from webapp.provider_errors import ProviderError
 from webapp.search.model import CachedEmbedding
+from webapp.worker import chores
 
 DOING = [step.doing for step in STAGES[PROCESS_DOCUMENT]]
 
@@ -39,7 +42,8 @@ def test_a_reprocess_asks_for_nothing_and_keeps_everything(workplace: Workplace)
     assert {step for kind, step in workplace.steps(run.id) if kind == "STEP_REUSED"} == {"extracting", "embedding"}
     assert [call.reused for call in workplace.calls("extract")] == [False, True]
     assert [call.units for call in workplace.calls("embed") if call.reused] == [len(before)]
-    assert len([path for path in workplace.blobs() if str(document.id) in path]) == 2
+    texts = [path for path in workplace.blobs() if str(document.id) in path and path.endswith(".md")]
+    assert len(texts) == 2, "the one that is served, and the one that somebody may still be reading"
 
 
 def test_the_same_text_in_another_document_is_embedded_once(workplace: Workplace) -> None:
@@ -92,16 +96,60 @@ def test_a_failed_reprocess_leaves_the_old_result(workplace: Workplace) -> None:
     assert workplace.providers.blobs.exists(artifact.path)
 
 
-def test_the_old_artifacts_are_cleared_away(workplace: Workplace) -> None:
+def grow_old(workplace: Workplace, hours: float) -> None:
+    """Let what was replaced have been replaced earlier."""
+    with transaction(workplace.org_id) as opened:
+        opened.execute(update(ReplacedArtifact).values(replaced_at=after(-hours * 3600)))
+
+
+def test_what_was_replaced_stays_readable_for_a_day(workplace: Workplace) -> None:
     document = workplace.processed(prose(20), "story.md")
     (old,) = workplace.all(Artifact)
-    workplace.reprocess(document.id)
-    workplace.process()
+    for _ in range(2):
+        workplace.reprocess(document.id)
+        workplace.process()
 
     (new,) = workplace.all(Artifact)
+    blobs, earlier = workplace.providers.blobs, {row.path for row in workplace.all(ReplacedArtifact)}
     assert new.path != old.path
-    assert not workplace.providers.blobs.exists(old.path)
-    assert workplace.providers.blobs.exists(new.path)
+    assert len(earlier) == 2
+    assert old.path in earlier
+    assert all(blobs.exists(path) for path in (new.path, *earlier))
+    assert not [path for path in workplace.blobs() if "/chunks-" in path], "nobody was ever served these"
+
+    grow_old(workplace, 23)
+    assert chores.sweep_replaced(workplace) == 0
+    grow_old(workplace, 25)
+    assert chores.sweep_replaced(workplace) == 2
+    assert not any(map(blobs.exists, earlier))
+    assert blobs.exists(new.path)
+    assert workplace.all(ReplacedArtifact) == []
+    assert chores.sweep_replaced(workplace) == 0
+
+
+def test_a_sweep_that_was_cut_off_is_done_again(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = workplace.processed(prose(2), "story.md")
+    workplace.reprocess(document.id)
+    workplace.process()
+    grow_old(workplace, 25)
+    with monkeypatch.context() as patched:
+        patched.setattr(replaced, "forget", _crash)
+        with pytest.raises(Crash):
+            chores.sweep_replaced(workplace)
+    assert chores.sweep_replaced(workplace) == 1
+    assert workplace.all(ReplacedArtifact) == []
+
+
+def _crash(paths: object) -> None:
+    raise Crash
+
+
+def test_what_was_replaced_goes_with_its_document(workplace: Workplace) -> None:
+    document = workplace.processed(prose(2), "story.md")
+    workplace.reprocess(document.id)
+    workplace.process()
+    lifecycle.delete_document(workplace.queue, workplace.org_id, document.id)
+    assert workplace.all(ReplacedArtifact) == []
 
 
 def test_a_blob_that_cannot_be_removed_disturbs_nobody(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +169,7 @@ def test_a_retry_run_goes_on_where_the_failed_one_stopped(workplace: Workplace) 
         workplace.process(lease)
     lifecycle.fail_run(workplace.queue, lease, FailureType.STEP_FAILED, JobError("unavailable", "away"))
 
-    run_id = lifecycle.retry_job(workplace.queue, workplace.org_id, lease.job_id, 5)
+    run_id = lifecycle.retry_job(workplace.queue, workplace.org_id, lease.job_id, 5, by="tests")
     assert isinstance(run_id, UUID)
     workplace.process()
 

@@ -1,7 +1,6 @@
 """A recording's way through its four stages, undisturbed and disturbed: nothing started twice, nobody kept waiting."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,26 +17,12 @@ from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.ingest import Refused
 from webapp.pipeline.lifecycle import end_after
 from webapp.pipeline.stages import ANALYZE, EXTRACT_AUDIO, STAGES, TRANSCRIBE_POLL, TRANSCRIBE_START, way_of
-from webapp.providers.audio_decode import AudioDecoder
-from webapp.providers.errors import BadInput, FailureCode, OperationLost, ProviderError, RateLimited
-from webapp.providers.speech_ports import Analysis, Heard, Sound
+from webapp.provider_errors import BadInput, FailureCode, OperationLost, ProviderError, RateLimited
+from webapp.providers.local.sound import AudioDecoder
+from webapp.providers.speech_ports import Analysis, Sound, Transcript
 from webapp.worker.handlers import HANDLERS
 
 WAY = (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE)
-
-
-@pytest.fixture(scope="module")
-def reader() -> Iterator[AudioDecoder]:
-    """One reader's process for all tests of this module."""
-    reader = AudioDecoder()
-    yield reader
-    reader.close()
-
-
-@pytest.fixture(autouse=True)
-def clients_are_closed() -> Iterator[None]:
-    yield
-    studio.close_clients()
 
 
 @pytest.fixture
@@ -87,7 +72,7 @@ def test_readers_are_served_sound_transcript_and_notes(at_yandex: Workplace) -> 
     assert set(paths) == {"markdown", "audio", "sound", "transcript", "analysis"}
     assert read(paths["audio"]).startswith(b"OggS")
     assert Sound.from_json(read(paths["sound"])).duration_seconds == pytest.approx(8, abs=0.1)
-    assert len(Heard.from_json(read(paths["transcript"])).segments) == 4
+    assert len(Transcript.from_json(read(paths["transcript"])).segments) == 4
     assert Analysis.from_json(read(paths["analysis"])).analyst == "local"
 
 
@@ -158,7 +143,7 @@ def test_killed_at_the_end_of_a_stage_it_goes_on(
 def test_killed_between_two_windows_only_the_second_is_asked_for(
     workplace: Workplace, reader: AudioDecoder, speechkit: SpeechKitServer
 ) -> None:
-    recogniser = studio.speechkit_at(speechkit, reader, window_seconds=5)
+    recogniser = studio.speechkit_at(speechkit, reader, clip_seconds_max=5)
     studio.equip(workplace, reader, recogniser)
     document_id = workplace.upload(call(9), "call.wav").document.id
     studio.work(workplace)
@@ -236,6 +221,7 @@ def test_too_many_questions_are_patience_not_failure(at_yandex: Workplace, speec
     document_id = at_yandex.upload(call(), "call.wav").document.id
     lease = studio.reach(at_yandex, TRANSCRIBE_POLL)
     studio.work(at_yandex, lease)
+    assert ("STEP_STARTED", "transcribing") in at_yandex.steps(lease.run_id)
     (job,) = [job for job in at_yandex.all(Job) if job.stage == TRANSCRIBE_POLL]
     assert (job.status, job.attempts) == ("PENDING", 0)
     assert at_yandex.document(document_id).status == "PROCESSING"
@@ -270,8 +256,8 @@ def test_two_channels_are_two_speakers(workplace: Workplace, reader: AudioDecode
     studio.equip(workplace, reader, studio.openai_at(openai, reader))
     document_id = workplace.upload(sounds.wav(sounds.two_speakers(12), channels=2), "call.wav").document.id
     assert studio.finish(workplace, document_id) == "READY"
-    heard = Heard.from_json(workplace.providers.blobs.read_bytes(_path(workplace, "transcript")))
-    assert {segment.speaker for segment in heard.segments} == {"Speaker 1", "Speaker 2"}
+    transcript = Transcript.from_json(workplace.providers.blobs.read_bytes(_path(workplace, "transcript")))
+    assert {segment.speaker for segment in transcript.segments} == {"Speaker 1", "Speaker 2"}
     assert openai.calls["audio"] == 2
     assert "**Speaker 2:**" in workplace.providers.blobs.read_bytes(_path(workplace, "markdown")).decode()
 

@@ -14,13 +14,13 @@ from tests.conftest import DatabaseUnderTest
 from tests.emulators.openai import OpenAI
 from tests.emulators.speechkit import SpeechKitServer
 from tests.pipeline import studio
-from tests.pipeline.patience import Dying
+from tests.pipeline.remote_place import Dying
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.clock import now
 from webapp.db import transaction
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError
-from webapp.providers.audio_decode import AudioDecoder
+from webapp.providers.local.sound import AudioDecoder
 from webapp.search.model import Chunk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -86,14 +86,6 @@ def life() -> Iterator[Life]:
         event.remove(Session, name, listener)
 
 
-@pytest.fixture
-def reader() -> Iterator[AudioDecoder]:
-    found = AudioDecoder()
-    yield found
-    found.close()
-    studio.close_clients()
-
-
 def test_whenever_it_dies_nothing_is_started_again_but_what_was_on_its_way(
     workplace: Workplace,
     reader: AudioDecoder,
@@ -150,7 +142,7 @@ def _finish(workplace: Workplace, life: Life, number: int, ends_at: int) -> UUID
 def _take_over(workplace: Workplace) -> None:
     with transaction(everywhere=True) as session:
         workplace.queue.reset_stale(-60, JobError("worker_died", "the worker died"))
-        session.execute(update(Job).where(Job.status == "PENDING").values(available_at=now()))
+        session.execute(update(Job).where(Job.status == "PENDING").values(available_at=now(), wakes_at=None))
 
 
 def _passages(workplace: Workplace, document_id: UUID) -> list[tuple[int, str, float | None]]:

@@ -7,18 +7,19 @@ import pytest
 from sqlalchemy import update
 
 from tests.pipeline.workplace import Fallible, Workplace, prose, unavailable
+from webapp.bounded import Count
 from webapp.clock import new_id
 from webapp.db import reading, transaction
-from webapp.documents import library
-from webapp.documents.library import Matching
+from webapp.documents import library, selection
 from webapp.documents.model import Document
+from webapp.documents.selection import Matching
 from webapp.documents.states import DocumentStatus, FailureType
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError
 from webapp.jobs.states import Priority
 from webapp.pipeline import lifecycle, reprocess
 from webapp.pipeline.find import find
-from webapp.providers.errors import ProviderError
+from webapp.provider_errors import ProviderError
 
 
 def work_off(workplace: Workplace) -> None:
@@ -59,7 +60,7 @@ def test_only_what_matches_and_so_many_at_once(workplace: Workplace) -> None:
 
     assert (queued.count, queued.more) == (3, True)
     with reading(workplace.org_id):
-        assert library.count_matching(workplace.org_id, Matching(DocumentStatus.READY)) == 2
+        assert selection.count(workplace.org_id, Matching(DocumentStatus.READY)) == Count(2)
 
 
 def test_a_bulk_that_fails_leaves_what_readers_had(workplace: Workplace) -> None:
@@ -103,7 +104,7 @@ def test_search_goes_on_while_the_model_is_changed(workplace: Workplace) -> None
 
     with reading(workplace.org_id):
         assert library.embedding_models(workplace.org_id) == ["another"]
-        assert library.count_matching(workplace.org_id, wanted) == 0
+        assert selection.count(workplace.org_id, wanted) == Count()
     asked = len(old.asked)
     assert found(workplace, "balloons above the clouds") == second.id
     assert len(old.asked) == asked

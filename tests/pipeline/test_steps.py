@@ -20,10 +20,10 @@ from webapp.pipeline.stages import (
     PROCESS_DOCUMENT,
     STAGES,
     progress_at,
-    progress_before,
 )
-from webapp.pipeline.steps import Drained, StageContext, Stored, WindowExceeded
-from webapp.providers.errors import ProviderError, RateLimited, TimedOut
+from webapp.pipeline.steps import Drained, OutOfTime, StageContext
+from webapp.pipeline.unsaved import Stored
+from webapp.provider_errors import ProviderError, RateLimited, TimedOut
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def failing(*failures: Exception) -> Any:
 def test_shares_fill_the_bar() -> None:
     for stages in PIPELINES:
         assert progress_at(stages[-1], STAGES[stages[-1]][-1], 1.0) == pytest.approx(1)
-    assert progress_before(PROCESS_DOCUMENT, EXTRACT) == 0
+    assert progress_at(PROCESS_DOCUMENT, EXTRACT, 0.0) == 0
 
 
 def test_doing_is_stored_before_and_done_after(workplace: Workplace, context: StageContext) -> None:
@@ -128,7 +128,7 @@ def test_no_step_begins_after_the_window(workplace: Workplace) -> None:
     workplace.upload(b"some words")
     context = workplace.context(workplace.claim(), deadline=monotonic() - 1)
 
-    with pytest.raises(WindowExceeded):
+    with pytest.raises(OutOfTime):
         do(context)
     assert kinds(workplace, context) == []
 
@@ -141,7 +141,7 @@ def test_a_failure_at_the_end_of_the_window_is_the_windows(workplace: Workplace)
         context.deadline = monotonic() - 1
         raise TimedOut("the parser was stopped")
 
-    with pytest.raises(WindowExceeded):
+    with pytest.raises(OutOfTime):
         do(context, work)
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from webapp.pipeline.chunk import make_chunks
 from webapp.pipeline.transcript import NO_CUES, as_srt, as_text, as_vtt, clock_time, paragraphs, write
-from webapp.providers.ports import Extraction
-from webapp.providers.speech_ports import Heard, Segment
+from webapp.providers.speech_ports import Segment, Transcript
+from webapp.readers.extraction import Extraction
 
-TALK = Heard(
+TALK = Transcript(
     (
         Segment(0.0, 1.5, "Good morning.", "Speaker 1"),
         Segment(1.6, 3.0, "Hello <b>you</b> & all --> there.", "Speaker 2"),
@@ -61,14 +61,14 @@ def test_a_speaker_a_pause_and_length_begin_paragraphs() -> None:
 @pytest.mark.slow
 @given(SEGMENTS)
 def test_each_segment_is_found_where_its_cue_says(rows: list[tuple[float, str, str | None]]) -> None:
-    heard = Heard(
+    transcript = Transcript(
         tuple(Segment(start, start + 1, text, speaker) for start, text, speaker in sorted(rows, key=lambda r: r[0]))
     )
-    written = write(heard)
+    written = write(transcript)
     for start, segment in zip(written.cues.starts, written.cues.segments, strict=True):
         assert written.markdown[start : start + len(segment.text)] == segment.text
         assert written.cues.span(start, start + len(segment.text))[0] == segment.start
-    assert len(re.findall(" --> ", as_vtt(heard))) == len(rows)
+    assert len(re.findall(" --> ", as_vtt(transcript))) == len(rows)
 
 
 def test_passages_of_a_document_without_sound_have_no_times() -> None:
@@ -78,13 +78,13 @@ def test_passages_of_a_document_without_sound_have_no_times() -> None:
 
 
 def test_passages_cover_the_whole_time() -> None:
-    heard = Heard(
+    transcript = Transcript(
         tuple(
             Segment(place * 5.0, place * 5 + 4.5, f"Sentence {place} tells of lamps and harbours.")
             for place in range(200)
         )
     )
-    written = write(heard)
+    written = write(transcript)
     chunks = make_chunks(uuid4(), Extraction("local", "1", written.markdown), written.cues)
     assert len(chunks) > 5
     assert (chunks[0].time_from, chunks[-1].time_to) == (0, 999.5)

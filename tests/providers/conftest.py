@@ -1,17 +1,17 @@
-"""What the providers' tests share; the contract suites take the same from here."""
+"""What the providers' tests share."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.providers import stand
-from webapp.providers.local_embed import LocalEmbedder
-from webapp.providers.local_extract import LocalExtractor
+from tests import local_providers
+from webapp.providers.local.embed import LocalEmbedder
+from webapp.providers.local.extract import LocalExtractor
 
 
 @pytest.fixture(scope="session")
 def models() -> Path:
-    return stand.models_folder()
+    return local_providers.models_folder()
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from webapp.accounts import orgs, sign_in, tokens, users
-from webapp.accounts.roles import Role
+from webapp.accounts.roles import SCOPE_OF_ROLE, Role
 from webapp.db import transaction
 
 _CSRF = re.compile(r'<meta name="csrf-token" content="([^"]+)">')
@@ -97,5 +97,5 @@ class People:
         """A program with a new token."""
         org_id = self.org(org)
         with self.app.app_context(), transaction(org_id):
-            token = tokens.create(org_id, "tests", Role(role))
+            token = tokens.create(org_id, "tests", SCOPE_OF_ROLE[Role(role)])
         return Program(self.app.test_client(), token, org_id)

@@ -16,12 +16,11 @@ from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from webapp.clock import monotonic
 from webapp.db import transaction
-from webapp.pipeline import lifecycle
 from webapp.pipeline.ingest import ingest, receive
 from webapp.pipeline.services import Services
 from webapp.pipeline.steps import Snoozed, StageContext
-from webapp.providers.audio_decode import AudioDecoder
-from webapp.providers.local_analysis import LocalAnalyst
+from webapp.providers.local.analysis import LocalAnalyst
+from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import SpeechProviders
 from webapp.worker.handlers import HANDLERS
 
@@ -50,10 +49,8 @@ def _process(services: Services, org_id: UUID, data: bytes) -> UUID:
     incoming = receive(services.providers.blobs.incoming(), io.BytesIO(data), 1 << 30)
     document_id = ingest(services, org_id, incoming, "weekly call.wav").document.id
     while True:
-        with transaction(everywhere=True):
-            leases = services.queue.claim("tests")
-            for lease in leases:
-                lifecycle.start_run(services.queue, lease)
+        services.queue.wake_delayed()
+        leases = services.queue.claim("tests")
         for lease in leases:
             context = StageContext(lease, services.queue, services.providers, 2, monotonic() + 60, studio.NEVER)
             try:

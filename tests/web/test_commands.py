@@ -14,6 +14,7 @@ from tests.web.work import failed, queued
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import reading
+from webapp.documents import events
 from webapp.jobs.states import JobStatus
 from webapp.web.welcome import announce, base_url
 
@@ -61,11 +62,26 @@ def test_tables_that_are_not_there_are_a_sentence(tmp_path: Path, arguments: tup
     assert result.stderr.endswith("Run first: flask --app wsgi db upgrade\n")
 
 
+@both_databases
+def test_a_second_org_leaves_nobody_operator_and_that_is_said(app: Flask, people: People) -> None:
+    people.browser("ops", org="Ours", email="ana@example.org")
+    sentence = "There are several organisations and nobody is operator"
+    assert sentence not in _run(app, "doctor").output
+    made = _run(app, "tokens", "create", "--org", "Theirs", "--role", "ops")
+    assert made.stdout.count("\n") == 1, "the token alone"
+    assert sentence in made.stderr
+    assert f"warning: {sentence}" in _run(app, "doctor").output
+    _run(app, "users", "role", "--org", "Ours", "--email", "ana@example.org", "--role", "operator")
+    assert sentence not in _run(app, "tokens", "create", "--org", "Others").stderr
+    assert sentence not in _run(app, "doctor").output
+
+
 def test_tokens_are_listed_and_revoked(app: Flask) -> None:
     token = _run(app, "tokens", "create", "--org", "Acme", "--name", "Nightly").stdout.strip()
     listed = _run(app, "tokens", "list", "--org", "Acme").stdout
-    token_id, mark, role, used, name = listed.strip().split("\t")
-    assert (token.startswith(mark.rstrip("…")), role, used, name) == (True, "member", "never used", "Nightly")
+    token_id, mark, *rest = listed.strip().split("\t")
+    assert token.startswith(mark.rstrip("…"))
+    assert rest == ["write", "never used", "no end", "command line", "Nightly"]
     assert token not in listed
     assert _run(app, "tokens", "revoke", "--org", "Acme", token_id).exit_code == 0
     assert app.test_client().get("/documents", headers={"Authorization": f"Bearer {token}"}).status_code == 401
@@ -144,6 +160,11 @@ def test_failed_jobs_are_listed_and_retried(app: Flask, people: People) -> None:
     assert "Retried: 1. Refused: 0." in _run(app, "jobs", "retry", "--org", "Ours", "--all").stderr
     with app.app_context(), reading(org_id):
         assert app.extensions["docmill"].queue.counts(org_id)[JobStatus.PENDING] == 2
+        lines = [*events.timeline(org_id, first.document_id), *events.timeline(org_id, second.document_id)]
+    asked = [line for line in lines if line.kind == "RETRY_REQUESTED"]
+    assert [(line.job_id, line.details) for line in asked] == [
+        (work.job_id, {"by": "command line"}) for work in (first, second)
+    ]
 
 
 def test_another_orgs_job_is_not_retried(app: Flask, people: People) -> None:
@@ -161,6 +182,8 @@ def test_the_doctor_looks_at_all_parts_and_tells_no_secret(app: Flask) -> None:
         "blobs: ok",
         "extraction: ok",
         "analysis: ok",
+        "SANDBOX=auto",
+        "sandbox: ok (held: files, network, limits, strays, calls)",
         "jobs: 0 pending",
         "workers: none",
     ):
@@ -200,8 +223,9 @@ def _link_in(text: str) -> str:
 
 @both_databases
 def test_the_first_start_makes_an_owner_and_prints_a_link(
-    app: Flask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    app: Flask, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """So does each start at a terminal; a log that others read gets none once somebody has signed in."""
     embedded = _as_embedded(app, tmp_path, PORT="8123")
     link = _link_in(_announced(embedded, capsys))
     assert link.startswith("http://127.0.0.1:8123/sign-in/")
@@ -209,8 +233,11 @@ def test_the_first_start_makes_an_owner_and_prints_a_link(
     assert stranger.post(urlsplit(link).path).location == "/"
     assert "Home" in stranger.get("/account").text
     assert stranger.get("/ops").status_code == 200
-    later = _link_in(_announced(embedded, capsys))
-    assert later != link
+    later = _announced(embedded, capsys)
+    assert "/sign-in/" not in later
+    assert "users sign-in-link --org Home --email owner@localhost" in later
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert _link_in(_announced(embedded, capsys)) != link
     assert _run(embedded, "users", "list").stdout == "Home\towner@localhost\tops\tlink only\n"
     dispose(embedded)
 
@@ -269,7 +296,7 @@ def test_the_levers_of_the_queue_are_there_too(app: Flask, people: People) -> No
     result = _run(app, "jobs", "cancel", "--org", "Acme", first.job_id, second.job_id, second.document_id)
     assert (result.exit_code, result.stdout.count(": cancelled")) == (1, 2)
     assert "Cancelled: 2. Refused: 1." in result.stderr
-    assert _run(app, "jobs", "prune").stdout == "jobs\t0\n"
+    assert _run(app, "jobs", "prune").stdout == "jobs\t0\naudit\t0\n"
 
 
 def _counts(app: Flask, *more: str) -> list[str]:

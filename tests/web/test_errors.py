@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import TooManyRequests
 
 from tests.web.people import HTML, HX, JSON, Browser, People, Program
-from webapp.providers.errors import ProviderUnavailable
+from webapp.provider_errors import ProviderUnavailable
 from webapp.web.access import public
 from webapp.web.errors import Problem
 

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,12 @@ from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.web.databases import both_databases
 from tests.web.people import JSON, People
 from tests.web.work import failed, queued
+from webapp import db
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import transaction
+from webapp.web import health
+from webapp.web.health import READY_SECONDS, Readiness
 
 
 def test_alive_asks_nobody(tmp_path: Path) -> None:
@@ -80,6 +85,52 @@ def test_not_ready_where_files_cannot_be_stored(app: Flask, settings: Settings) 
     assert answer.json is not None
     assert answer.json["failed"] == {"blobs": "Files cannot be stored."}
     assert str(settings.data_dir) not in answer.text
+
+
+def test_what_serves_is_found_out_at_most_every_two_seconds(app: Flask, settings: Settings) -> None:
+    moment = 1_000.0
+    app.extensions["docmill_readiness"] = Readiness(lambda: moment)
+    blobs = settings.data_dir / "blobs"
+    client = app.test_client()
+    assert client.get("/readyz").status_code == 200
+    shutil.rmtree(blobs)
+    blobs.write_text("a file where a folder belongs")
+    moment += READY_SECONDS - 0.01
+    assert client.get("/readyz").status_code == 200
+    moment += 0.01
+    assert client.get("/readyz").status_code == 503
+
+
+def test_one_thread_alone_finds_out_what_serves(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = 1_000.0
+    readiness = app.extensions["docmill_readiness"] = Readiness(lambda: moment)
+    with app.app_context():
+        readiness.failed()
+    moment += 10 * READY_SECONDS
+    entered, leave, looks = threading.Event(), threading.Event(), []
+
+    def hang() -> None:
+        looks.append(threading.current_thread())
+        entered.set()
+        assert leave.wait(20)
+
+    monkeypatch.setitem(health.CHECKS, "blobs", hang)
+    client = app.test_client()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.get, "/readyz")
+        assert entered.wait(20)
+        # Answered at once by what was known before.
+        assert app.test_client().get("/readyz").status_code == 200
+        leave.set()
+        assert first.result(20).status_code == 200
+    assert len(looks) == 1
+
+
+def test_migrations_are_read_once(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    with app.app_context():
+        assert db.schema_is_current()
+        monkeypatch.setattr(db, "ScriptDirectory", None)
+        assert db.schema_is_current()
 
 
 @pytest.mark.parametrize("role", [None, "member"])

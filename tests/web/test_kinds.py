@@ -23,7 +23,7 @@ def test_they_are_those_of_the_providers(app: Flask) -> None:
     assert ".docx" not in kinds.choices(local)
     without_speech = replace(local, speech=None)
     assert kinds.words(without_speech) == "PDF, EPUB, plain text, and Markdown"
-    with_service = replace(local, slow_extractor=cast("Any", _EverythingSlowly()))
+    with_service = replace(local, remote_extractor=cast("Any", _EverythingSlowly()))
     assert kinds.words(with_service).startswith("PDF, EPUB, Word, Excel, PowerPoint, pictures of pages,")
     assert ".docx" in kinds.choices(with_service)
 

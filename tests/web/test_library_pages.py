@@ -101,6 +101,14 @@ def test_a_parameter_that_makes_no_sense_is_named(program: Program, query: str) 
     assert query.partition("=")[0] in read_json(answer)["detail"]
 
 
+@pytest.mark.parametrize("number", ["0000000011000000", "000000001" + 5_000 * "1", "1" * 10])
+@pytest.mark.parametrize("path", ["/documents?limit=", "/search?q=wheat&limit="])
+def test_a_number_of_many_digits_is_refused(program: Program, path: str, number: str) -> None:
+    answer = program.get(path + number)
+    assert answer.status_code == 400
+    assert "limit has too many digits" in read_json(answer)["detail"]
+
+
 @pytest.mark.parametrize("sort", ["newest", "oldest", "name", "largest"])
 def test_pages_follow_one_another_without_gaps(program: Program, sort: str) -> None:
     shelve(program, *(notes(number) for number in range(7)))

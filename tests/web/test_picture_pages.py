@@ -1,11 +1,16 @@
 """Pictures of pages: drawn once, kept beside the file, gone with it."""
 
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from flask import Flask
 
 from tests import samples
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import NOTES, read_json, services_of, shelve, use_hashed_words, work_off
+from webapp.providers.blob_copies import BlobCopies
 
 # Nothing here asks the database anything that another test does not ask on both.
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -79,6 +84,43 @@ def test_a_file_that_cannot_be_drawn_is_tried_once(app: Flask, program: Program)
         assert answer.status_code == 404
         assert read_json(answer)["reason"] == "no_picture"
     assert kept(app) == ["1-large-1.png"]
+
+
+def test_where_files_lie_elsewhere_one_is_fetched_once_for_many_pages(
+    app: Flask, program: Program, report: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, fetched = services_of(app), []
+
+    def local_copy(path: str) -> AbstractContextManager[Path]:
+        fetched.append(path)
+        return services.providers.blobs.local_copy(path)
+
+    providers = replace(services.providers, copies=BlobCopies(local_copy).use)
+    monkeypatch.setitem(app.extensions, "docmill", replace(services, providers=providers))
+    for number in (1, 2, 3):
+        assert program.get(f"/documents/{report}/pages/{number}.png?size=small").status_code == 200
+    assert len(fetched) == 1
+
+
+def test_small_pictures_are_given_up_early_and_each_org_has_a_share(
+    app: Flask, program: Program, report: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, asked = services_of(app), []
+
+    class Listening:
+        """An artist that tells what it was asked for."""
+
+        def draw(
+            self, source: Path, number: int, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
+        ) -> bytes | None:
+            asked.append((timeout_seconds, org))
+            return None
+
+    providers = replace(services.providers, artist=Listening())
+    monkeypatch.setitem(app.extensions, "docmill", replace(services, providers=providers))
+    program.get(f"/documents/{report}/pages/1.png?size=small")
+    program.get(f"/documents/{report}/pages/1.png")
+    assert asked == [(5, str(program.org_id)), (20, str(program.org_id))]
 
 
 def test_pictures_go_with_their_document_and_outlive_another_run(app: Flask, program: Program, report: str) -> None:

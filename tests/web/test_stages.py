@@ -1,6 +1,5 @@
 """The levers of ops: stages are paused, limited, resumed; everything is stopped; runs are cancelled."""
 
-import logging
 from dataclasses import replace
 from io import BytesIO
 from uuid import UUID
@@ -61,18 +60,21 @@ def test_every_stage_is_shown_with_its_numbers(app: Flask, ops: Program, people:
 
 
 @both_databases
-def test_a_pause_holds_for_everybody_and_says_who(
-    app: Flask, ops: Program, people: People, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_pause_holds_for_everybody_and_says_who(app: Flask, people: People) -> None:
+    ops = people.program("operator")
     queued(app, ops.org_id)
     queued(app, people.org("Theirs"))
-    with caplog.at_level(logging.WARNING, "webapp.audit"):
-        answer = read_json(ops.post(f"/ops/stages/{PROCESS_DOCUMENT}/pause"))
+    answer = read_json(ops.post(f"/ops/stages/{PROCESS_DOCUMENT}/pause"))
     assert (answer["stage"], answer["is_paused"]) == (PROCESS_DOCUMENT, True)
-    assert f"tests of org {ops.org_id}: paused {PROCESS_DOCUMENT}" in caplog.text
     assert claimed(app) == 0
     stage = stage_of(ops)
-    assert (stage["state"], stage["changed_by"]) == ("paused", "tests")
+    assert (stage["state"], stage["changed_by"]) == ("paused", "token “tests”")
+    [line] = read_json(ops.get("/ops/security?action=stage_paused"))["entries"]
+    assert (line["actor"]["kind"], line["actor"]["name"], line["target"]) == (
+        "token",
+        "tests",
+        f"stage:{PROCESS_DOCUMENT}",
+    )
     assert read_json(ops.post(f"/ops/stages/{PROCESS_DOCUMENT}/resume"))["is_paused"] is False
     assert claimed(app) == 2
 
@@ -231,8 +233,12 @@ def test_whoever_sees_a_document_cancels_its_run(app: Flask, program: Program, b
     assert program.post(f"/documents/{document_id}/runs/{new_id()}/cancel").status_code == 404
     with app.app_context(), reading(program.org_id):
         line = events.timeline(program.org_id, UUID(document_id))[-1]
-    assert (line.kind, line.details) == ("RUN_CANCELLED", {"by": "tests"})
-    assert "Cancelled" in browser.get(f"/documents/{document_id}/runs").text
+    assert line.kind == "RUN_CANCELLED"
+    assert line.details is not None
+    assert line.details["by"].startswith("token:")
+    page = browser.get(f"/documents/{document_id}/runs").text
+    assert "Cancelled" in page
+    assert "by token “tests”" in page
 
 
 def test_a_run_of_another_document_is_not_cancelled_under_this_ones_name(program: Program) -> None:

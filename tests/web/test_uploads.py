@@ -19,6 +19,8 @@ from webapp.app import create_app
 from webapp.config import Settings
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 100
+# The header of a ZIP's first member, stored as it is.
+ZIPPED_PDF = b"PK\x03\x04\x14" + b"\0" * 21 + b"\x0a\0\0\0report.pdf\n" + samples.report_pdf()
 
 
 def incoming(app: Flask) -> list[str]:
@@ -77,6 +79,8 @@ def test_one_bad_file_does_not_cost_the_others(app: Flask, program: Program) -> 
         (("empty.txt", b""), 422, "The file is empty"),
         (("photo.pdf", PNG), 415, "This kind of file can't be read"),
         (("letter.pdf", b"Dear reader, I am text."), 415, "The file is not what its name says"),
+        (("report.zip", ZIPPED_PDF), 415, "This kind of file can't be read"),
+        (("report.pdf", ZIPPED_PDF), 415, "This kind of file can't be read"),
         (("program.bin", bytes(range(256)) * 4), 415, "This kind of file can't be read"),
     ],
 )
@@ -92,6 +96,12 @@ def test_a_single_bad_file_is_a_problem(
     assert body["detail"].endswith(".")
     assert incoming(app) == []
     assert read_json(program.get("/documents"))["documents"] == []
+
+
+def test_a_note_about_pdf_is_a_note(program: Program) -> None:
+    note = b"# About PDF\n\nA file begins with `%PDF-1.7`, and some with\n\n%PDF-1.4\n1 0 obj\n"
+    [document] = read_json(send(program, ("about.md", note)))["documents"]
+    assert document["content_type"] == "text/markdown"
 
 
 def test_a_form_without_a_file_says_so(program: Program) -> None:

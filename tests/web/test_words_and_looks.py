@@ -14,7 +14,7 @@ from webapp.pipeline.ingest import RefusalCode
 from webapp.pipeline.lifecycle import EndCode
 from webapp.pipeline.markdown import MarkdownPage
 from webapp.pipeline.stages import STAGES
-from webapp.providers.errors import FailureCode
+from webapp.provider_errors import FailureCode
 from webapp.web import formatting, markdown, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,6 +111,44 @@ def test_rendered_text_can_do_nothing(hostile: str) -> None:
     html = str(markdown.render(hostile))
     for tag in re.findall(r"<[a-z][^>]*>", html):
         assert re.fullmatch(r'<[a-z0-9]+(?: href="(?:https?|mailto):[^"<>]*")?(?: rel="noopener nofollow")?>', tag), tag
+
+
+# Cyrillic letters but for the last one.
+LOOKS_LIKE_PAYPAL = "\u0440\u0430\u0443\u0440\u0430l"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "//evil.example",
+        "/sign-out",
+        "#top",
+        "?a=1",
+        "page.html",
+        "https:evil.example",
+        "https:///evil.example",
+        "http://",
+    ],
+)
+def test_a_link_without_a_server_of_its_own_is_none(address: str) -> None:
+    assert str(markdown.render(f"See [*this* page]({address}).")) == "<p>See <em>this</em> page.</p>\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[Your bank](https://evil.example/bank)", "Your bank</a> (evil.example)"),
+        ("[bank.example](https://bank.example@evil.example/)", "bank.example</a> (evil.example)"),
+        ("[https://evil.example.bank.example](https://evil.example)", "bank.example</a> (evil.example)"),
+        (f"[paypal](https://{LOOKS_LIKE_PAYPAL}.example)", "paypal</a> (xn--l-7sba6dbr.example)"),
+        (f"<https://{LOOKS_LIKE_PAYPAL}.example>", f"{LOOKS_LIKE_PAYPAL}.example</a> (xn--l-7sba6dbr.example)"),
+        ("[Write](mailto:someone@evil.example)", "Write</a> (someone@evil.example)"),
+        ("<https://plain.example/a>", "https://plain.example/a</a></p>"),
+        ("[someone@plain.example](mailto:someone@plain.example)", "someone@plain.example</a></p>"),
+    ],
+)
+def test_a_link_says_where_it_leads(text: str, shown: str) -> None:
+    assert shown in markdown.render(text)
 
 
 def test_headings_of_a_text_stand_below_those_of_the_page() -> None:

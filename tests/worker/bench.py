@@ -13,6 +13,7 @@ from tests.documents.rows import events_of, new_document, new_org, run
 from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.documents.model import ProcessingRun
+from webapp.documents.runs import LiveRun
 from webapp.documents.states import RunTrigger
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import Job, Lease
@@ -108,9 +109,11 @@ class Bench:
         self.policy = ExecutionPolicy.of(settings)
         return self
 
-    def new_run(self, document_id: UUID | None = None, *, max_attempts: int = 2) -> UUID:
+    def new_run(self, document_id: UUID | None = None, *, max_attempts: int = 2, stage: str | None = None) -> UUID:
         document_id = document_id or new_document(self.org_id)
-        return lifecycle.queue_run(self.queue, self.org_id, document_id, RunTrigger.UPLOAD, max_attempts=max_attempts)
+        return lifecycle.queue_run(
+            self.queue, self.org_id, document_id, RunTrigger.UPLOAD, max_attempts=max_attempts, stage=stage
+        )
 
     def attempts(self, handler: Handler | Mapping[str, Handler]) -> Attempts:
         handlers = handler if isinstance(handler, Mapping) else {PROCESS_DOCUMENT: handler}
@@ -119,10 +122,12 @@ class Bench:
     def attempt(self, handler: Handler, stopping: threading.Event | None = None) -> Outcome:
         """One job, from claim to outcome."""
         attempts = self.attempts(handler)
+        self.queue.wake_delayed()
         (claimed,) = attempts.claim("worker")
         return attempts.run(claimed, stopping or threading.Event())
 
     def claim(self) -> Claimed:
+        self.queue.wake_delayed()
         (claimed,) = self.attempts(finish).claim("worker")
         return claimed
 
@@ -146,6 +151,9 @@ class Bench:
 
     def run(self, run_id: UUID) -> ProcessingRun:
         return run(self.org_id, run_id)
+
+    def live_run(self, run_id: UUID) -> LiveRun:
+        return LiveRun(run_id, self.org_id, self.run(run_id).document_id)
 
     def states(self, run_id: UUID) -> tuple[str, str]:
         return self.run(run_id).state, self.job(run_id).status

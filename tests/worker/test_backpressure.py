@@ -22,8 +22,8 @@ from webapp.pipeline.ingest import ingest, receive
 from webapp.pipeline.stage_pause import resume_stage
 from webapp.pipeline.stages import PROCESS_DOCUMENT
 from webapp.pipeline.steps import StageContext
-from webapp.providers.errors import FailureCode, ProviderError, ProviderUnavailable, RateLimited
-from webapp.providers.ports import Extraction, Page
+from webapp.provider_errors import FailureCode, ProviderError, ProviderUnavailable, RateLimited
+from webapp.readers.extraction import Extraction, Page
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome
 from webapp.worker.handlers import HANDLERS
@@ -219,7 +219,7 @@ def test_time_stands_still_for_runs_in_a_paused_stage(bench: Bench) -> None:
     bench.queue.resume(PROCESS_DOCUMENT)
     with transaction(bench.org_id) as session:
         hers = update(JobRow).where(JobRow.run_id == waiting)
-        session.execute(hers.values(available_at=after(3600)))
+        session.execute(hers.values(available_at=after(3600), wakes_at=after(3600)))
     # This one is in the hands of a worker that hangs: a pause is no excuse.
     assert bench.claim().lease.run_id == gone
     bench.queue.pause(PROCESS_DOCUMENT)
@@ -255,7 +255,7 @@ def test_however_many_wait_in_a_paused_stage_the_others_windows_end(
     for claimed in bench.attempts(finish).claim("worker", 5):
         lifecycle.release_job(bench.queue, claimed.lease)
     with transaction(bench.org_id) as session:
-        session.execute(update(JobRow).values(available_at=after(3600)))
+        session.execute(update(JobRow).values(available_at=after(3600), wakes_at=after(3600)))
     gone = bench.new_run()
     bench.claim()
     bench.queue.pause(PROCESS_DOCUMENT)

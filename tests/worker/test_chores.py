@@ -6,20 +6,23 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
 
+import numpy as np
 import pytest
 from flask import Flask
 from sqlalchemy import select, update
 
 from tests.documents.rows import document, new_document
-from tests.worker.bench import Bench
-from webapp.clock import after, new_id, utc_now
+from tests.worker.bench import Bench, finish
+from webapp.clock import after, new_id, now, utc_now
 from webapp.db import reading, transaction
 from webapp.jobs.model import Worker
 from webapp.jobs.queue import JobError, LeaseLost, NewJob
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle
+from webapp.pipeline import kept_answers, lifecycle
+from webapp.pipeline.kept_answers import Answer, Vectors
+from webapp.search import vector_cache
 from webapp.worker import chores
-from webapp.worker.register import Registration
+from webapp.worker.worker_table import Registration
 
 TOGETHER = 4
 
@@ -94,12 +97,28 @@ def test_many_orphans_are_all_found(bench: Bench) -> None:
     assert bench.queue.counts()[JobStatus.FAILED] == 130
 
 
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_job_that_a_dead_worker_still_got_is_taken_back(bench: Bench, is_alone: bool) -> None:
+    """A claim may be committed after its worker was found dead. Where we work alone, every other worker is dead."""
+    dead, alive = Registration(threads=1), Registration(threads=1)
+    dead.register(4711)
+    with transaction(everywhere=True) as session:
+        session.execute(update(Worker).values(ended_at=now()))
+    alive.report()
+    runs = [bench.new_run(max_attempts=3) for _ in range(2)]
+    for registration in (dead, alive):
+        bench.attempts(finish).claim(registration.name)
+    assert chores.reset_gone(bench.services, Registration(threads=1).name if is_alone else None) == 1 + is_alone
+    assert [bench.job(run).status for run in runs] == ["PENDING", "PENDING" if is_alone else "PROCESSING"]
+    assert chores.reset_gone(bench.services, alive.name) == 0
+
+
 def test_jobs_that_follow_a_success_are_given_back_to_the_line(bench: Bench) -> None:
     run_id = bench.new_run(max_attempts=5)
     lifecycle.succeed_run(bench.queue, bench.claim().lease)
-    follow = NewJob(bench.org_id, bench.run(run_id).document_id, run_id, "detect_connections", 2)
+    follow = NewJob(bench.org_id, bench.live_run(run_id), "detect_connections", 2)
     bench.queue.enqueue([follow])
-    bench.claim()
+    assert len(bench.queue.claim("worker")) == 1
     bench.grow_silent(run_id, 1)
     assert chores.end_orphans(bench.services) == 0
     job = bench.queue.get(follow.id)
@@ -136,9 +155,27 @@ def test_old_blobs_without_a_row_are_removed_and_nothing_else(bench: Bench) -> N
     stranger = UUID(int=5)
     _old_blob(bench, f"{org}/documents/{new_id()}/original")
     _old_blob(bench, f"{org}/extractions/{'0' * 64}/local-1-b.json")
+    # Of an earlier document of the same bytes.
+    _old_blob(bench, f"{org}/extractions/{document_id.hex * 2}-{new_id().hex}/local-1-b.json")
     _old_blob(bench, f"{stranger}/documents/{document_id}/original")
-    assert chores.sweep_orphans(bench.services) == 3
+    assert chores.sweep_orphans(bench.services) == 4
     assert _blobs(bench) == kept
+
+
+def test_vectors_that_could_not_be_stored_are_brought_back_or_go_with_their_org(bench: Bench) -> None:
+    gone = UUID(int=5)
+    _old_blob(bench, f"{gone}/answers/{new_id()}.json")
+    _old_blob(bench, f"{bench.org_id}/documents/{new_document(bench.org_id)}/original")
+    document_id = new_document(bench.org_id)
+    vector = np.full(4, 0.5, np.float32)
+    answer = Answer(new_id(), 0.1, brought=Vectors("some-model", document_id, {"0" * 64: vector}))
+    path = f"{bench.org_id}/answers/{answer.call_id}.json"
+    assert isinstance(answer.brought, Vectors)
+    bench.services.providers.blobs.put_bytes(path, kept_answers.late_vectors(answer, answer.brought))
+    assert chores.sweep_orphans(bench.services) == 1
+    assert not [found for found in _blobs(bench) if "/answers/" in found]
+    with reading(bench.org_id):
+        assert vector_cache.known(bench.org_id, "some-model", ["0" * 64]) == {"0" * 64}
 
 
 @pytest.mark.slow

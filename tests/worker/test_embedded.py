@@ -58,7 +58,7 @@ def start(app: Flask) -> Iterator[Start]:
 def test_a_lone_process_becomes_the_host_and_works(bench: Bench, start: Start) -> None:
     for _ in range(3):
         bench.new_run()
-    assert start(finish).wait_until_at_work(PATIENCE_SECONDS)
+    assert start(finish).wait_until_working(PATIENCE_SECONDS)
     wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == 3)
 
 
@@ -67,19 +67,19 @@ def test_a_second_process_serves_pages_only_until_the_first_has_ended(
     bench: Bench, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = start(finish)
-    assert first.wait_until_at_work(PATIENCE_SECONDS)
+    assert first.wait_until_working(PATIENCE_SECONDS)
     with caplog.at_level(logging.WARNING):
         second = start(finish)
         wait_for(lambda: "this one serves pages only" in caplog.text)
-    assert not second.wait_until_at_work(0.3)
+    assert not second.wait_until_working(0.3)
     assert first.stop()
-    assert second.wait_until_at_work(PATIENCE_SECONDS)
+    assert second.wait_until_working(PATIENCE_SECONDS)
     bench.new_run()
     wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == 1)
 
 
 def test_a_process_that_never_became_the_host_leaves_at_once(start: Start) -> None:
-    assert start(finish).wait_until_at_work(PATIENCE_SECONDS)
+    assert start(finish).wait_until_working(PATIENCE_SECONDS)
     assert start(finish).stop()
 
 
@@ -100,12 +100,12 @@ def test_jobs_that_a_dying_process_still_holds_locked_at_the_start_are_found_lat
     """Its session with the database may outlive it by a moment, and the recovery passes by what that holds."""
     run_id = bench.new_run()
     lifecycle.succeed_run(bench.queue, bench.claim().lease)
-    follow = NewJob(bench.org_id, bench.run(run_id).document_id, run_id, "detect_connections", 2)
+    follow = NewJob(bench.org_id, bench.live_run(run_id), "detect_connections", 2)
     bench.queue.enqueue([follow])
-    bench.claim()
+    assert len(bench.queue.claim("worker")) == 1
     with psycopg.connect(str(database.superuser_url)) as dying:
         dying.execute("SELECT FROM document_processing_jobs WHERE id = %s FOR UPDATE", [follow.id])
-        assert start(finish).wait_until_at_work(PATIENCE_SECONDS)
+        assert start(finish).wait_until_working(PATIENCE_SECONDS)
     wait_for(lambda: _attempts(bench, follow.id) > 0)
 
 
@@ -149,7 +149,7 @@ def test_who_loses_the_hosts_lock_ends_its_process(
     database: DatabaseUnderTest, start: Start, terminations: list[int]
 ) -> None:
     host = start(finish)
-    assert host.wait_until_at_work(PATIENCE_SECONDS)
+    assert host.wait_until_working(PATIENCE_SECONDS)
     assert database.superuser_url is not None
     with psycopg.connect(database.superuser_url) as connection:
         connection.execute(_END_LOCKS)
@@ -170,9 +170,9 @@ def test_nobody_works_on_tables_that_are_not_there(tmp_path: Path, caplog: pytes
     with caplog.at_level(logging.WARNING):
         host.start()
         wait_for(lambda: "flask --app wsgi db upgrade" in caplog.text)
-    assert not host.wait_until_at_work(0)
+    assert not host.wait_until_working(0)
     upgraded = app.test_cli_runner().invoke(args=["db", "upgrade"])
     assert upgraded.exit_code == 0, upgraded.output
-    assert host.wait_until_at_work(PATIENCE_SECONDS)
+    assert host.wait_until_working(PATIENCE_SECONDS)
     assert host.stop()
     dispose(app)

@@ -1,6 +1,7 @@
-"""Heartbeats: all leases in one statement, lost ones noticed, and no silence that nobody hears."""
+"""Heartbeats: all leases in one statement; lost leases and failing beats are noticed."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -96,7 +97,7 @@ def test_while_beats_fail_it_is_not_well_and_then_it_is_again(bench: Bench) -> N
 
 
 @pytest.mark.slow
-def test_jobs_are_let_go_long_before_others_take_them_and_the_process_outlives_it(bench: Bench) -> None:
+def test_attempts_are_asked_to_stop_before_others_take_their_jobs(bench: Bench) -> None:
     heartbeat = _heartbeat(bench, zombie_after_seconds=1.0)
     seat = heartbeat.hold(_leases(bench, 1)[0])
     absence = _Absence(bench)
@@ -115,48 +116,43 @@ def _is_asked(heartbeat: Heartbeat, seat: Seat) -> bool:
     return seat.stopping.is_set()
 
 
-@pytest.mark.slow
-def test_beats_that_cannot_be_written_at_all_end_the_process(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trigger refuses them, say: no waiting helps, and what is not vouched for is taken by others."""
-    monkeypatch.setattr(heartbeat_module, "HUNG_AFTER_SECONDS", 0.5)
-    heartbeat = _heartbeat(bench, zombie_after_seconds=1.0)
-    heartbeat.hold(_leases(bench, 1)[0])
+def _refuse(_: threading.Event) -> None:
+    raise ProgrammingError("UPDATE", {}, Exception("as the trigger says"))
 
-    def refuse(*arguments: object) -> None:
-        if threading.current_thread().name == "heartbeat":
-            raise ProgrammingError("UPDATE", {}, Exception("as the trigger says"))
 
-    bench.listen(Engine, "begin", refuse)
-    heartbeat.start()
-    wait_for(lambda: _is_broken(bench, heartbeat))
-    assert "no heartbeat has been heard" in bench.broken[0]
-    heartbeat.stop()
+def _hang(answer: threading.Event) -> None:
+    answer.wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.slow
-def test_a_beat_that_hangs_is_silence_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("respond", [_refuse, _hang])
+def test_beats_that_are_refused_or_hang_for_too_long_end_the_process(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, respond: Callable[[threading.Event], None]
+) -> None:
+    """No waiting helps, and others will take jobs whose leases are not renewed."""
     monkeypatch.setattr(heartbeat_module, "HUNG_AFTER_SECONDS", 0.5)
     heartbeat = _heartbeat(bench, zombie_after_seconds=0.3)
     heartbeat.hold(_leases(bench, 1)[0])
-    let_go = threading.Event()
+    answer = threading.Event()
 
-    def hang(*arguments: object) -> None:
+    def in_a_beat(*arguments: object) -> None:
         if threading.current_thread().name == "heartbeat":
-            let_go.wait(PATIENCE_SECONDS)
+            respond(answer)
 
-    bench.listen(Engine, "begin", hang)
+    bench.listen(Engine, "begin", in_a_beat)
     heartbeat.start()
     wait_for(lambda: _is_broken(bench, heartbeat))
-    let_go.set()
+    assert bench.broken[0].startswith("no heartbeat has succeeded")
+    answer.set()
     heartbeat.stop()
 
 
-def test_who_was_frozen_itself_goes_on(bench: Bench) -> None:
+def test_a_process_that_was_frozen_goes_on(bench: Bench) -> None:
     """No thread had a chance to beat: that says nothing about the database."""
     heartbeat = _heartbeat(bench, zombie_after_seconds=1.0, every_seconds=600)
     heartbeat.start()
-    heartbeat._heard_at = heartbeat._waited_at = heartbeat._checked_at = monotonic() - 3600
-    assert not heartbeat.is_well, "nothing is begun before a beat is heard"
+    heartbeat._beat_at = heartbeat._answered_at = heartbeat._checked_at = monotonic() - 3600
+    assert not heartbeat.is_well, "no job is taken before a beat succeeds"
     heartbeat.check()
     assert bench.broken == []
     wait_for(lambda: heartbeat.is_well)
@@ -179,8 +175,8 @@ def test_a_dead_heartbeat_is_noticed(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_no_work_is_taken_while_no_heartbeat_is_heard(bench: Bench) -> None:
-    """Only beats fail: a trigger's error, say. What is not vouched for is not begun."""
+def test_no_job_is_taken_while_beats_fail(bench: Bench) -> None:
+    """Only beats fail: a trigger's error, say."""
     gate, is_mended = Gate(), threading.Event()
     bench.new_run()
 

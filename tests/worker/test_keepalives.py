@@ -1,4 +1,4 @@
-"""Both ends of every connection miss the other when it vanishes without a word."""
+"""Both ends of every connection detect that the other has vanished without a word."""
 
 import os
 import socket
@@ -10,9 +10,8 @@ import pytest
 from flask import Flask
 
 from webapp.db import db
-from webapp.jobs.connections import connections
-from webapp.worker.host_lock import AdvisoryLock
-from webapp.worker.session_lock import SessionLock
+from webapp.jobs.wakeup import Sleeper
+from webapp.worker.locks import AdvisoryLock
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 LONGEST_SECONDS = 30
@@ -27,40 +26,23 @@ def _of_the_pool() -> Iterator[Any]:
 
 
 @contextmanager
-def _of_the_queue() -> Iterator[Any]:
-    with connections().lend() as here:
-        yield here.cursor.connection
-
-
-@contextmanager
 def _of_the_listener() -> Iterator[Any]:
-    line = connections().open()
-    yield line
-    line.close()
+    sleeper = Sleeper()
+    sleeper.fall_asleep()
+    yield sleeper._connection
+    sleeper.close()
 
 
 @contextmanager
-def _of_the_session_lock() -> Iterator[Any]:
-    lock = SessionLock(db.engine)
-    lock.acquire()
-    assert lock._connection is not None
-    yield lock._connection.connection.driver_connection
-    lock.let_go()
-
-
-@contextmanager
-def _of_the_host_lock() -> Iterator[Any]:
+def _of_a_lock() -> Iterator[Any]:
     lock = AdvisoryLock(db.engine)
     lock.acquire()
-    assert lock._connection is not None
-    yield lock._connection.connection.driver_connection
+    yield lock.session.connection.driver_connection
     lock.release()
 
 
-@pytest.mark.parametrize(
-    "borrowed", [_of_the_pool, _of_the_queue, _of_the_listener, _of_the_session_lock, _of_the_host_lock]
-)
-def test_a_vanished_end_is_missed_soon(bare_app: Flask, borrowed: Borrowed) -> None:
+@pytest.mark.parametrize("borrowed", [_of_the_pool, _of_the_listener, _of_a_lock])
+def test_a_peer_that_vanished_is_detected_soon(bare_app: Flask, borrowed: Borrowed) -> None:
     with borrowed() as connection:
         assert _client_waits(connection.fileno()) <= LONGEST_SECONDS
         assert _server_waits(connection) <= LONGEST_SECONDS

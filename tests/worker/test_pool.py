@@ -3,8 +3,6 @@
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from uuid import UUID
 
@@ -20,8 +18,7 @@ from tests.documents.rows import new_document
 from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, raising, wait_for
 from webapp.clock import monotonic, now
 from webapp.db import db, transaction
-from webapp.jobs.connections import Connections
-from webapp.jobs.hot import Hot
+from webapp.jobs.model import NEVER
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.states import JobStatus
 from webapp.pipeline.steps import StageContext
@@ -65,7 +62,7 @@ def test_a_long_job_does_not_hold_up_the_others(bench: Bench) -> None:
     wait_for(lambda: _all_done(bench, 6))
 
 
-def test_a_bell_is_heard_long_before_the_next_poll(bench: Bench) -> None:
+def test_a_sleeper_is_heard_long_before_the_next_poll(bench: Bench) -> None:
     pool = bench.with_settings(poll_seconds=600).pool(finish)
     bench.new_run()
     pool.wake()
@@ -75,18 +72,23 @@ def test_a_bell_is_heard_long_before_the_next_poll(bench: Bench) -> None:
 def _due_unheard(run_id: UUID) -> None:
     """Its job is due from now on, and nobody rings."""
     with transaction(everywhere=True) as session:
-        session.execute(update(JobRow).where(JobRow.run_id == run_id).values(available_at=now()))
+        session.execute(update(JobRow).where(JobRow.run_id == run_id).values(available_at=now(), wakes_at=None))
 
 
 def _held_back(bench: Bench) -> UUID:
     run_id = bench.new_run()
     with transaction(everywhere=True) as session:
-        session.execute(update(JobRow).where(JobRow.run_id == run_id).values(available_at=None))
+        session.execute(update(JobRow).where(JobRow.run_id == run_id).values(available_at=None, wakes_at=NEVER))
     return run_id
 
 
+def _session_of(pool: Pool) -> int | None:
+    connection = pool._sleeper._connection
+    return None if connection is None else connection.info.backend_pid
+
+
 def _asleep(pool: Pool) -> None:
-    wait_for(pool._bell.is_asleep, "for the pool to sleep")
+    wait_for(pool._sleeper.is_asleep, "for the pool to sleep")
 
 
 @pytest.mark.slow
@@ -101,49 +103,33 @@ def test_a_ring_that_is_lost_costs_a_poll(bench: Bench) -> None:
     assert monotonic() - began_at < poll_seconds * 3
 
 
-# Within one process there is no line that could be cut.
+# Within one process no connection is needed.
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-def test_a_sleeper_whose_line_was_cut_goes_on_by_the_poll_and_listens_again(
-    bench: Bench, database: DatabaseUnderTest
-) -> None:
+def test_a_sleeper_that_lost_its_connection_polls_and_listens_again(bench: Bench, database: DatabaseUnderTest) -> None:
     pool = bench.with_settings(poll_seconds=0.5).pool(finish)
     _asleep(pool)
     with psycopg.connect(str(database.superuser_url), autocommit=True) as connection:
-        pid = pool._bell._line.info.backend_pid
+        pid = _session_of(pool)
         connection.execute("SELECT pg_terminate_backend(%s)", [pid])
     bench.new_run()
     wait_for(lambda: _all_done(bench, 1))
-    wait_for(lambda: pool._bell.is_asleep() and pool._bell._line.info.backend_pid != pid, "for a new line")
+    wait_for(lambda: pool._sleeper.is_asleep() and _session_of(pool) != pid, "for a new connection")
     assert bench.broken == []
 
 
-def before_each_use(monkeypatch: pytest.MonkeyPatch, call: Callable[[], None]) -> None:
-    """Call this before each use of a connection of the queue's own, of which SQLAlchemy knows nothing."""
-    lend = Connections.lend
-
-    def lend_after(connections: Connections) -> AbstractContextManager[Hot]:
-        call()
-        return lend(connections)
-
-    monkeypatch.setattr(Connections, "lend", lend_after)
-
-
 @pytest.mark.slow
-def test_an_idle_pool_asks_once_a_poll_however_many_threads_it_has(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One statement on a connection of the queue's own looks for work."""
+def test_an_idle_pool_asks_once_a_poll_however_many_threads_it_has(bench: Bench) -> None:
     begun: list[float] = []
     poll_seconds = 0.2
 
-    def note(*arguments: object) -> None:
-        begun.append(monotonic())
+    def note(connection: object, cursor: object, statement: str, *more: object) -> None:
+        if "stage_controls" in statement:
+            begun.append(monotonic())
 
     bench.with_settings(poll_seconds=poll_seconds, heartbeat_seconds=600)
     pool = bench.pool(finish, threads=6)
     _asleep(pool)
-    bench.listen(db.engine, "begin", note)
-    before_each_use(monkeypatch, note)
+    bench.listen(db.engine, "before_cursor_execute", note)
     wait_for(lambda: len(begun) >= 6)
     # Whoever looks is followed by none of the other five; on a busy machine it comes later, never sooner.
     assert begun[5] - begun[0] >= poll_seconds * 5 * 0.9
@@ -167,7 +153,7 @@ def test_threads_let_pages_answer_first(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_errors_of_the_database_end_no_thread(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_database_end_no_thread(bench: Bench) -> None:
     failures = iter([True] * 3)
 
     def lose_connection(*arguments: object) -> None:
@@ -176,7 +162,6 @@ def test_errors_of_the_database_end_no_thread(bench: Bench, monkeypatch: pytest.
 
     bench.new_run()
     bench.listen(Engine, "begin", lose_connection)
-    before_each_use(monkeypatch, lose_connection)
     bench.pool(finish, threads=1)
     wait_for(lambda: _all_done(bench, 1))
     assert not next(failures, False)

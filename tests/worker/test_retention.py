@@ -36,6 +36,13 @@ def number_of(table: type[Job] | type[RunEvent] | type[ProviderCall] | type[Proc
         return session.scalar(select(func.count()).select_from(table)) or 0
 
 
+def pruned(bench: Bench) -> dict[str, int]:
+    """What was forgotten, but for the security log, which is empty here and has tests of its own."""
+    found = prune(bench.services)
+    assert found.pop("audit") == 0
+    return found
+
+
 def finished(bench: Bench) -> UUID:
     run_id = bench.new_run()
     lifecycle.succeed_run(bench.queue, bench.claim().lease)
@@ -47,9 +54,9 @@ def finished(bench: Bench) -> UUID:
 
 def test_jobs_go_after_a_month_and_history_stays(bench: Bench) -> None:
     run_id = finished(bench)
-    assert prune(bench.services) == {"jobs": 0}
+    assert pruned(bench) == {"jobs": 0}
     grow_old(bench, 31)
-    assert prune(bench.services) == {"jobs": 1}
+    assert pruned(bench) == {"jobs": 1}
     assert (number_of(Job), number_of(ProcessingRun), number_of(ProviderCall)) == (0, 1, 1)
     assert events_of(bench.org_id, run_id) == ["RUN_QUEUED", "RUN_STARTED", "RUN_SUCCEEDED"]
     assert bench.run(run_id).state == "SUCCEEDED"
@@ -59,9 +66,9 @@ def test_events_and_calls_go_where_the_settings_say_so(bench: Bench) -> None:
     run_id = finished(bench)
     grow_old(bench, 31)
     bench.with_settings(job_retention_days=0, event_retention_days=40, call_retention_days=7)
-    assert prune(bench.services) == {"events": 0, "calls": 1}
+    assert pruned(bench) == {"events": 0, "calls": 1}
     bench.with_settings(event_retention_days=30)
-    assert prune(bench.services) == {"events": 3, "calls": 0}
+    assert pruned(bench) == {"events": 3, "calls": 0}
     assert (number_of(Job), events_of(bench.org_id, run_id)) == (1, [])
     assert bench.run(run_id).state == "SUCCEEDED"
 
@@ -70,7 +77,7 @@ def test_a_setting_of_nothing_keeps_all(bench: Bench) -> None:
     finished(bench)
     grow_old(bench, 5000)
     bench.with_settings(job_retention_days=0)
-    assert prune(bench.services) == {}
+    assert pruned(bench) == {}
     assert number_of(Job) == 1
 
 
@@ -87,13 +94,14 @@ def fill(bench: Bench, number: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(180)
 def test_claims_go_on_while_much_is_forgotten(bench: Bench) -> None:
     fill(bench, MANY)
     done: list[dict[str, int]] = []
 
     def forget() -> None:
         with bench.app.app_context():
-            done.append(prune(bench.services))
+            done.append(pruned(bench))
 
     for _ in range(5):
         bench.new_run(new_document(bench.org_id))
@@ -138,7 +146,7 @@ def test_a_clock_that_was_wrong_keeps_nothing_for_ever(bench: Bench, days: float
     with_ids_of(bench, long_ago - timedelta(days=5), more_than_a_page)
     with_ids_of(bench, utc_now() + timedelta(days=days), more_than_a_page, created_at=after(-40 * DAY))
     kept = number_of(RunEvent) - more_than_a_page
-    assert prune(bench.services) == {"events": more_than_a_page}
+    assert pruned(bench) == {"events": more_than_a_page}
     assert number_of(RunEvent) == kept
 
 

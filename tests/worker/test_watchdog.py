@@ -5,7 +5,7 @@ import threading
 from sqlalchemy.exc import OperationalError
 
 from tests.worker.bench import PATIENCE_SECONDS, Bench, wait_for
-from webapp.providers.errors import ProviderUnavailable
+from webapp.provider_errors import ProviderUnavailable
 from webapp.worker.watchdog import Timer, Watchdog
 
 

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
 from webapp.app import create_app
 from webapp.clock import monotonic
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.stages import PROCESS_DOCUMENT
-from webapp.worker.register import Registration
+from webapp.pipeline.stages import EMBED_ANEW, PROCESS_DOCUMENT
+from webapp.worker.worker_table import Registration
 from webapp.worker.workshop import Workshop
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
@@ -61,7 +62,7 @@ def test_threads_of_a_process_may_report_it_at_the_same_moment(bench: Bench) -> 
                 if lock_key is None:
                     registration.report()
                 else:
-                    registration.vouch(lock_key)
+                    registration.register(lock_key)
         except BaseException as error:  # noqa: BLE001 - judged by the test, in its own thread
             errors.append(error)
 
@@ -74,3 +75,16 @@ def test_threads_of_a_process_may_report_it_at_the_same_moment(bench: Bench) -> 
         for thread in threads:
             thread.join(PATIENCE_SECONDS)
     assert errors == []
+
+
+def test_a_worker_takes_the_jobs_of_its_stages_alone(bench: Bench) -> None:
+    others, own = bench.new_run(), bench.new_run(stage=EMBED_ANEW)
+    settings = replace(bench.services.settings, worker_stages=(EMBED_ANEW,))
+    bench.app.extensions["docmill"] = replace(bench.services, settings=settings)
+    workshop = Workshop(bench.app, bench.broken.append, handlers={PROCESS_DOCUMENT: finish, EMBED_ANEW: finish})
+    workshop.start()
+    try:
+        wait_for(lambda: bench.states(own) == ("SUCCEEDED", "COMPLETED"))
+        assert bench.states(others) == ("QUEUED", "PENDING")
+    finally:
+        workshop.drain()

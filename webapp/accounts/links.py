@@ -1,9 +1,9 @@
 """Links that sign their person in once: for the first sign-in, and for a forgotten password.
 
-A link is good until it is used, or for a day.
+A link is good until it is used, has run out, or a newer one was made for the same person.
 """
 
-from sqlalchemy import ColumnElement, delete, exists, select, update
+from sqlalchemy import ColumnElement, delete, exists, or_, select, update
 
 from webapp.accounts.keys import digest, new_secret
 from webapp.accounts.model import SignInLink, User
@@ -11,14 +11,17 @@ from webapp.clock import after, now
 from webapp.db import session
 
 LIFE_SECONDS = 86_400
+PRINTED_LIFE_SECONDS = 3_600
+"""Of a link that a start prints: whoever reads it there uses it at once."""
 
 
-def create(user: User) -> str:
-    """A new link's token. Links that have run out are cleared away in passing."""
-    session().execute(delete(SignInLink).where(SignInLink.expires_at <= now()))
+def create(user: User, life_seconds: int = LIFE_SECONDS) -> str:
+    """A new link's token; earlier links of this person end. Links that have run out are cleared away in passing."""
+    theirs = (SignInLink.user_id == user.id) & (SignInLink.org_id == user.org_id) & SignInLink.used_at.is_(None)
+    session().execute(delete(SignInLink).where(or_(SignInLink.expires_at <= now(), theirs)))
     token = new_secret()
     session().add(
-        SignInLink(org_id=user.org_id, user_id=user.id, token_hash=digest(token), expires_at=after(LIFE_SECONDS))
+        SignInLink(org_id=user.org_id, user_id=user.id, token_hash=digest(token), expires_at=after(life_seconds))
     )
     session().flush()
     return token

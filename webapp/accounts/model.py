@@ -1,13 +1,14 @@
 """The tables of accounts."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, Text, UniqueConstraint, Uuid
+from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, Integer, Text, UniqueConstraint, Uuid
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.clock import new_id, now
-from webapp.db import Base, UtcDateTime
+from webapp.db import Base, Json, UtcDateTime
 
 
 class Org(Base):
@@ -26,7 +27,7 @@ class User(Base):
 
     __tablename__ = "users"
     __table_args__ = (
-        CheckConstraint("role IN ('member', 'ops')", name="role"),
+        CheckConstraint("role IN ('viewer', 'member', 'ops', 'operator')", name="role"),
         CheckConstraint("length(email) > 0 AND email = lower(email)", name="email"),
         UniqueConstraint("org_id", "id"),
         UniqueConstraint("org_id", "email"),
@@ -40,6 +41,7 @@ class User(Base):
     password_hash: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     disabled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    last_signed_in_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class UserSession(Base):
@@ -47,6 +49,7 @@ class UserSession(Base):
 
     __tablename__ = "user_sessions"
     __table_args__ = (
+        CheckConstraint("via IN ('password', 'link')", name="via"),
         ForeignKeyConstraint(["org_id", "user_id"], ["users.org_id", "users.id"], ondelete="CASCADE"),
         Index("ix_user_sessions_org_id_user_id", "org_id", "user_id"),
     )
@@ -57,6 +60,12 @@ class UserSession(Base):
     token_hash: Mapped[str] = mapped_column(Text, unique=True)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    via: Mapped[str] = mapped_column(Text)
+    device: Mapped[str | None] = mapped_column(Text)
+    address: Mapped[str | None] = mapped_column(Text)
+    last_seen_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    # When this person last proved who they are: at the sign-in, or by the password since then.
+    authenticated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
 
 
 class SignInLink(Base):
@@ -78,19 +87,54 @@ class SignInLink(Base):
 
 
 class ApiToken(Base):
-    """A program's key to one org. Shown once; only its hash is stored."""
+    """A program's key to one org. Shown once; only its hash is stored. Without an owner the command line made it."""
 
     __tablename__ = "api_tokens"
     __table_args__ = (
-        CheckConstraint("role IN ('member', 'ops')", name="role"),
+        CheckConstraint("scope IN ('read', 'upload', 'write', 'metrics', 'ops', 'operator')", name="scope"),
+        ForeignKeyConstraint(["org_id", "user_id"], ["users.org_id", "users.id"], ondelete="CASCADE"),
         Index("ix_api_tokens_org_id", "org_id"),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
     org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"))
+    user_id: Mapped[UUID | None] = mapped_column(Uuid)
     name: Mapped[str] = mapped_column(Text)
-    role: Mapped[str] = mapped_column(Text)
+    scope: Mapped[str] = mapped_column(Text)
     token_hash: Mapped[str] = mapped_column(Text, unique=True)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class SignInCount(Base):
+    """How many sign-ins were tried in the present window, under the hash of an address, an e-mail or both."""
+
+    __tablename__ = "sign_in_counts"
+
+    key: Mapped[str] = mapped_column(Text, primary_key=True)
+    started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    attempts: Mapped[int] = mapped_column(Integer)
+
+
+class AuditEntry(Base):
+    """One line of the security log. Without an org it is about the whole installation."""
+
+    __tablename__ = "audit_log"
+    __table_args__ = (
+        CheckConstraint("actor_kind IN ('user', 'token', 'command', 'nobody')", name="actor_kind"),
+        Index("ix_audit_log_org_id_id", "org_id", "id"),
+        Index("ix_audit_log_org_id_action_id", "org_id", "action", "id"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID | None] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    actor_kind: Mapped[str] = mapped_column(Text)
+    actor_id: Mapped[UUID | None] = mapped_column(Uuid)
+    actor_name: Mapped[str] = mapped_column(Text)
+    action: Mapped[str] = mapped_column(Text)
+    target: Mapped[str | None] = mapped_column(Text)
+    address: Mapped[str | None] = mapped_column(Text)
+    details: Mapped[dict[str, Any] | None] = mapped_column(Json)

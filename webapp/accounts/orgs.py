@@ -5,6 +5,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from webapp.accounts.model import Org
+from webapp.bounded import Count, up_to_most
 from webapp.db import session
 
 
@@ -29,6 +30,11 @@ def by_name(name: str) -> Org | None:
 def everyone() -> list[Org]:
     """All orgs, the oldest first."""
     return list(session().scalars(select(Org).order_by(Org.created_at, Org.id)))
+
+
+def number() -> Count:
+    """How many orgs there are."""
+    return Count.of(session().scalar(select(up_to_most(select(Org.id)))))
 
 
 def named(name: str) -> tuple[Org, bool]:

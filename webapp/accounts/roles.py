@@ -1,22 +1,96 @@
-"""The roles, and who somebody is once the door has let them in."""
+"""What people and programs may do: permissions, the roles of people, the scopes of tokens."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 
-class Role(StrEnum):
-    """What somebody may do inside their org."""
+class Permission(StrEnum):
+    """One thing that a route can ask for."""
 
-    MEMBER = "member"
-    """Upload, read, search, reprocess, delete."""
+    READ = "read"
+    """Look at documents, search, download."""
+    UPLOAD = "upload"
+    """Add documents."""
+    WRITE = "write"
+    """Reprocess, cancel, change and delete documents."""
     OPS = "ops"
-    """That, and see the health of the installation and retry failed jobs."""
+    """See the jobs and the security log of one's own org; retry and cancel its jobs."""
+    OPERATE = "operate"
+    """Pause, resume and limit stages, which holds for the whole installation."""
+    METRICS = "metrics"
+    """Read the figures of GET /metrics."""
+
+
+class Role(StrEnum):
+    """What somebody is in their org."""
+
+    VIEWER = "viewer"
+    """Reads and searches, changes nothing."""
+    MEMBER = "member"
+    """That, and uploads, reprocesses and deletes."""
+    OPS = "ops"
+    """That, and looks after the org's jobs. Where there is but one org, its ops are operators too."""
+    OPERATOR = "operator"
+    """That, and runs the installation."""
+    METRICS = "metrics"
+    """A monitor: reads figures and nothing else. For tokens alone."""
+
+
+class Scope(StrEnum):
+    """What a token may do. It never gives more than its owner's present role."""
+
+    READ = "read"
+    UPLOAD = "upload"
+    WRITE = "write"
+    METRICS = "metrics"
+    OPS = "ops"
+    OPERATOR = "operator"
 
     @property
-    def may_give(self) -> tuple["Role", ...]:
-        """The roles that somebody with this role may hand to an API token: never more than their own."""
-        return (Role.MEMBER, Role.OPS) if self is Role.OPS else (Role.MEMBER,)
+    def permissions(self) -> frozenset[Permission]:
+        """What a token of this scope may do at most."""
+        return _OF_SCOPES[self]
+
+
+PEOPLE_ROLES = (Role.VIEWER, Role.MEMBER, Role.OPS, Role.OPERATOR)
+
+_READ = frozenset({Permission.READ})
+_WRITE = _READ | {Permission.UPLOAD, Permission.WRITE}
+_OPS = _WRITE | {Permission.OPS, Permission.METRICS}
+_OPERATE = _OPS | {Permission.OPERATE}
+_OF_SCOPES: Mapping[Scope, frozenset[Permission]] = {
+    Scope.READ: _READ,
+    Scope.UPLOAD: frozenset({Permission.UPLOAD}),
+    Scope.WRITE: _WRITE,
+    Scope.METRICS: frozenset({Permission.METRICS}),
+    Scope.OPS: _OPS,
+    Scope.OPERATOR: _OPERATE,
+}
+SCOPE_OF_ROLE: Mapping[Role, Scope] = {
+    Role.VIEWER: Scope.READ,
+    Role.MEMBER: Scope.WRITE,
+    Role.OPS: Scope.OPS,
+    Role.OPERATOR: Scope.OPERATOR,
+    Role.METRICS: Scope.METRICS,
+}
+
+
+def permissions_of(role: Role, *, is_only_org: bool) -> frozenset[Permission]:
+    """What a person with this role may do."""
+    return _alone(SCOPE_OF_ROLE[role].permissions, is_only_org=is_only_org)
+
+
+def permissions_of_token(scope: Scope, owner: Role | None, *, is_only_org: bool) -> frozenset[Permission]:
+    """What a token may do: no more than its scope, and no more than its owner may at this moment."""
+    found = _alone(scope.permissions, is_only_org=is_only_org)
+    return found if owner is None else found & permissions_of(owner, is_only_org=is_only_org)
+
+
+def _alone(permissions: frozenset[Permission], *, is_only_org: bool) -> frozenset[Permission]:
+    """The ops of the only org run the installation: there is nobody else who could be disturbed."""
+    return _OPERATE if is_only_org and Permission.OPS in permissions else permissions
 
 
 @dataclass(frozen=True)
@@ -25,16 +99,17 @@ class Principal:
 
     org_id: UUID
     org_name: str
-    role: Role
     name: str
+    permissions: frozenset[Permission]
+    role: Role | None = None
+    """A person's role; programs have none."""
     user_id: UUID | None = None
     session_id: UUID | None = None
     token_id: UUID | None = None
-
-    @property
-    def email(self) -> str | None:
-        """A person's address; programs have none."""
-        return self.name if self.is_person else None
+    is_fresh: bool = False
+    """Whether this person proved who they are a few minutes ago."""
+    came_by_link: bool = False
+    """Whether this person signed in by a link a few minutes ago: they may not know their password."""
 
     @property
     def is_person(self) -> bool:
@@ -42,6 +117,33 @@ class Principal:
         return self.user_id is not None
 
     @property
+    def ref(self) -> str:
+        """What is stored as "who did it". A name could be chosen by anybody, an id can't."""
+        return f"user:{self.user_id}" if self.is_person else f"token:{self.token_id}"
+
+    def may(self, permission: Permission) -> bool:
+        """Whether this is theirs to do."""
+        return permission in self.permissions
+
+    @property
+    def may_upload(self) -> bool:
+        return self.may(Permission.UPLOAD)
+
+    @property
+    def may_write(self) -> bool:
+        return self.may(Permission.WRITE)
+
+    @property
     def is_ops(self) -> bool:
         """Whether the ops pages are theirs to see."""
-        return self.role is Role.OPS
+        return self.may(Permission.OPS)
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the levers of the installation are theirs to pull."""
+        return self.may(Permission.OPERATE)
+
+    @property
+    def may_give(self) -> tuple[Scope, ...]:
+        """The scopes that this person may give a token."""
+        return tuple(scope for scope in Scope if scope.permissions <= self.permissions)

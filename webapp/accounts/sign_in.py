@@ -2,8 +2,10 @@
 
 from uuid import UUID
 
-from webapp.accounts import passwords, sessions, users
+from webapp.accounts import audit, passwords, sessions, users
+from webapp.accounts.audit import Action, Actor
 from webapp.accounts.model import User
+from webapp.accounts.sessions import Visit
 from webapp.db import reading, transaction
 
 
@@ -20,22 +22,40 @@ def authenticate(email: str, password: str) -> list[User]:
     return matching
 
 
-def start_session(user: User, days: int) -> str:
+def start_session(user: User, days: int, visit: Visit | None = None) -> str:
     """Open a session; the token for the cookie."""
+    visit = visit or Visit()
     with transaction(user.org_id):
-        return sessions.open_for(user, days)
+        actor = Actor.person(user, visit.address)
+        audit.record(user.org_id, actor, Action.SIGNED_IN, via=visit.via, device=visit.device)
+        return sessions.open_for(user, days, visit)
 
 
-def set_password(org_id: UUID, user_id: UUID, password: str, days: int) -> str:
+def set_password(org_id: UUID, user_id: UUID, password: str, days: int, visit: Visit | None = None) -> str:
     """Store a new password, end every session and open link, and open one new session: its token."""
     password_hash = passwords.hash_password(password)
+    visit = visit or Visit()
     with transaction(org_id):
         user = users.get(org_id, user_id)
         if user is None or user.disabled_at is not None:
             raise LookupError("this person is gone")
         users.set_password_hash(user, password_hash)
         users.end_sessions(user)
-        return sessions.open_for(user, days)
+        audit.record(org_id, Actor.person(user, visit.address), Action.PASSWORD_SET)
+        return sessions.open_for(user, days, visit)
+
+
+def record_failure(email: str, visit: Visit) -> None:
+    """Write down that a sign-in failed: for the orgs that know the e-mail, else for the installation."""
+    with transaction(everywhere=True):
+        candidates = users.with_email(email)
+        for user in candidates:
+            actor = Actor.nobody(user.email, visit.address)
+            audit.record(user.org_id, actor, Action.SIGN_IN_FAILED, f"user:{user.id}", device=visit.device)
+        if not candidates:
+            # What is no e-mail may be a password that was typed into the wrong field.
+            name = email if users.is_email(email) else "(not an e-mail address)"
+            audit.record(None, Actor.nobody(name, visit.address), Action.SIGN_IN_FAILED, device=visit.device)
 
 
 def is_password_of(org_id: UUID, user_id: UUID, password: str) -> bool:

@@ -2,45 +2,74 @@
 
 The mark is the end of the token's id. It lets a person recognise a token in a list, and anybody
 (a secret scanner, too) recognise one in a file, without giving anything away.
+
+A token that a person made has that person as its owner: it may never do more than its owner may at
+the moment of the request, and ends when its owner is disabled. One that the command line made has
+no owner.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import bindparam, func, or_, select, update
+from sqlalchemy import and_, bindparam, exists, func, or_, select, update
+from sqlalchemy.orm import aliased
 
 from webapp.accounts.keys import digest, new_secret
-from webapp.accounts.model import ApiToken, Org
-from webapp.accounts.roles import Principal, Role
+from webapp.accounts.model import ApiToken, Org, User
+from webapp.accounts.roles import Principal, Role, Scope, permissions_of_token
 from webapp.clock import after, new_id, now
 from webapp.db import session
 
 NAME_LENGTH_MAX = 100
 USE_RECORDED_EVERY_SECONDS = 60
+_SECONDS_PER_DAY = 86_400
+
+_other_org = aliased(Org)
+IS_ONLY_ORG = ~exists().where(_other_org.id != Org.id)
+"""Whether the org of a statement is the only one there is."""
 
 _is_due = or_(ApiToken.last_used_at.is_(None), ApiToken.last_used_at < after(-USE_RECORDED_EVERY_SECONDS))
 # Made once: every request of a program asks it.
 _FIND = (
-    select(ApiToken.id, ApiToken.org_id, ApiToken.role, ApiToken.name, Org.name, _is_due)
+    select(ApiToken.id, ApiToken.org_id, ApiToken.name, ApiToken.scope, User.role, Org.name, IS_ONLY_ORG, _is_due)
     .join(Org, Org.id == ApiToken.org_id)
-    .where(ApiToken.token_hash == bindparam("token_hash"), ApiToken.revoked_at.is_(None))
+    .outerjoin(User, and_(User.org_id == ApiToken.org_id, User.id == ApiToken.user_id))
+    .where(
+        ApiToken.token_hash == bindparam("token_hash"),
+        ApiToken.revoked_at.is_(None),
+        or_(ApiToken.expires_at.is_(None), ApiToken.expires_at > now()),
+        User.disabled_at.is_(None),
+    )
 )
 
 
 @dataclass(frozen=True)
 class Found:
-    """A token that opens the door, and whether its use was last recorded too long ago."""
+    """A valid token, and whether its use was last recorded too long ago."""
 
     principal: Principal
     is_use_due: bool
 
 
-def create(org_id: UUID, name: str, role: Role) -> str:
-    """A new token: the only time that its text exists."""
-    token_id = new_id()
+def create(
+    org_id: UUID,
+    name: str,
+    scope: Scope,
+    *,
+    owner_id: UUID | None = None,
+    days: int | None = None,
+    token_id: UUID | None = None,
+) -> str:
+    """A new token: the only time that its text exists. Without days it has no end date."""
+    token_id = token_id or new_id()
     text = f"{mark(token_id)}_{new_secret()}"
-    session().add(ApiToken(id=token_id, org_id=org_id, name=name, role=role.value, token_hash=digest(text)))
+    token = ApiToken(
+        id=token_id, org_id=org_id, user_id=owner_id, name=name, scope=scope.value, token_hash=digest(text)
+    )
+    if days is not None:
+        token.expires_at = after(days * _SECONDS_PER_DAY)
+    session().add(token)
     session().flush()
     return text
 
@@ -51,12 +80,14 @@ def mark(token_id: UUID) -> str:
 
 
 def find(text: str) -> Found | None:
-    """Who brings this token, unless it was revoked."""
+    """Who brings this token, unless it was revoked, has run out, or its owner is disabled."""
     found = session().execute(_FIND, {"token_hash": digest(text)}).one_or_none()
     if found is None:
         return None
-    token_id, org_id, role, name, org_name, is_due = found
-    return Found(Principal(org_id, org_name, Role(role), name, token_id=token_id), is_use_due=bool(is_due))
+    token_id, org_id, name, scope, owner_role, org_name, is_only_org, is_due = found
+    owner = Role(owner_role) if owner_role else None
+    permissions = permissions_of_token(Scope(scope), owner, is_only_org=bool(is_only_org))
+    return Found(Principal(org_id, org_name, name, permissions, token_id=token_id), is_use_due=bool(is_due))
 
 
 def record_use(org_id: UUID, token_id: UUID) -> None:
@@ -66,9 +97,11 @@ def record_use(org_id: UUID, token_id: UUID) -> None:
     )
 
 
-def of_org(org_id: UUID) -> list[ApiToken]:
-    """The tokens of an org that still open the door, the newest first."""
-    wanted = ApiToken.org_id == org_id, ApiToken.revoked_at.is_(None)
+def of_org(org_id: UUID, owner_id: UUID | None = None) -> list[ApiToken]:
+    """The tokens of an org, or of one of its people, that were not revoked, the newest first."""
+    wanted = [ApiToken.org_id == org_id, ApiToken.revoked_at.is_(None)]
+    if owner_id is not None:
+        wanted.append(ApiToken.user_id == owner_id)
     return list(session().scalars(select(ApiToken).where(*wanted).order_by(ApiToken.created_at.desc(), ApiToken.id)))
 
 
@@ -83,3 +116,19 @@ def revoke(org_id: UUID, token_id: UUID) -> datetime | None:
     ended = func.coalesce(ApiToken.revoked_at, now())
     statement = update(ApiToken).where(ApiToken.org_id == org_id, ApiToken.id == token_id).values(revoked_at=ended)
     return session().scalars(statement.returning(ApiToken.revoked_at)).one_or_none()
+
+
+def revoke_all_of(org_id: UUID, owner_id: UUID) -> int:
+    """End all tokens of a person; how many there were."""
+    theirs = ApiToken.org_id == org_id, ApiToken.user_id == owner_id, ApiToken.revoked_at.is_(None)
+    ended = update(ApiToken).where(*theirs).values(revoked_at=now()).returning(ApiToken.id)
+    return len(session().scalars(ended).all())
+
+
+def end_dates(org_id: UUID) -> dict[UUID, bool]:
+    """Which of an org's open tokens have run out, by the database's clock."""
+    has_ended = and_(ApiToken.expires_at.is_not(None), ApiToken.expires_at <= now())
+    rows = session().execute(
+        select(ApiToken.id, has_ended).where(ApiToken.org_id == org_id, ApiToken.revoked_at.is_(None))
+    )
+    return {row[0]: bool(row[1]) for row in rows}

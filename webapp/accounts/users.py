@@ -8,8 +8,9 @@ webapp/accounts/sign_in.py.
 import re
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, func, select, update
 
+from webapp.accounts import tokens
 from webapp.accounts.model import SignInLink, User, UserSession
 from webapp.accounts.roles import Role
 from webapp.clock import now
@@ -32,6 +33,11 @@ def normal_email(email: str) -> str:
     if not _EMAIL.fullmatch(email):
         raise BadEmail(email)
     return email
+
+
+def is_email(text: str) -> bool:
+    """Whether this has the form of an e-mail address."""
+    return _EMAIL.fullmatch(text.strip().lower()) is not None
 
 
 def create(org_id: UUID, email: str, role: Role, password_hash: str | None = None) -> User:
@@ -71,8 +77,8 @@ def with_email(email: str) -> list[User]:
 
 
 def first_ops() -> User | None:
-    """The oldest enabled person of the role ops in any org: the owner of a one-person installation."""
-    wanted = User.role == Role.OPS.value, User.disabled_at.is_(None)
+    """The oldest enabled person of the role ops or operator in any org: the owner of a one-person installation."""
+    wanted = User.role.in_((Role.OPS.value, Role.OPERATOR.value)), User.disabled_at.is_(None)
     return session().scalars(select(User).where(*wanted).order_by(User.created_at, User.id).limit(1)).one_or_none()
 
 
@@ -81,20 +87,44 @@ def are_there_any() -> bool:
     return session().scalar(select(func.count()).select_from(User)) != 0
 
 
+def is_there_an_operator() -> bool:
+    """Whether anybody who may sign in has the role operator."""
+    wanted = User.role == Role.OPERATOR.value, User.disabled_at.is_(None)
+    return session().scalar(select(exists().where(*wanted))) is True
+
+
+def has_anybody_signed_in() -> bool:
+    """Whether anybody has ever signed in."""
+    return session().scalar(select(exists().where(User.last_signed_in_at.is_not(None)))) is True
+
+
 def set_password_hash(user: User, password_hash: str) -> None:
     """Replace the password."""
     session().execute(update(User).where(_is(user)).values(password_hash=password_hash))
 
 
+def set_role(user: User, role: Role) -> None:
+    """Change what somebody may do, from their next request on; their tokens may do no more either."""
+    session().execute(update(User).where(_is(user)).values(role=role.value))
+
+
 def disable(user: User) -> None:
-    """Shut somebody out: no sign-in, and every session and open link ends now."""
+    """Disable somebody: no sign-in, and every session, open link and token of theirs ends now."""
     session().execute(update(User).where(_is(user)).values(disabled_at=func.coalesce(User.disabled_at, now())))
     end_sessions(user)
+    tokens.revoke_all_of(user.org_id, user.id)
 
 
 def enable(user: User) -> None:
-    """Let somebody in again."""
+    """Enable somebody who was disabled. Their tokens stay revoked."""
     session().execute(update(User).where(_is(user)).values(disabled_at=None))
+
+
+def reset(user: User) -> None:
+    """Forget the password and end every session, open link and token: for a password that others may know."""
+    session().execute(update(User).where(_is(user)).values(password_hash=None))
+    end_sessions(user)
+    tokens.revoke_all_of(user.org_id, user.id)
 
 
 def end_sessions(user: User) -> None:

@@ -1,17 +1,20 @@
 """The timeline: each transition of a run and each of its steps leaves one line, which is never changed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import insert, select
+from sqlalchemy import Float, bindparam, insert, select
 
+from webapp.clock import after
 from webapp.db import session
 from webapp.documents.model import RunEvent
 from webapp.documents.states import EventKind
 
 # Made once, and of the table: building a statement and asking the mapper cost more than the row itself.
-_ADD = insert(RunEvent.__table__)  # type: ignore[arg-type] # a table, as its mapper does not know
+_ADD = insert(RunEvent.__table__).values(  # type: ignore[arg-type] # a table, as its mapper does not know
+    created_at=after(-bindparam("seconds_ago", type_=Float()))
+)
 
 
 def record(
@@ -25,7 +28,22 @@ def record(
     details: Mapping[str, Any] | None = None,
 ) -> None:
     """Add a line, in the transaction of what it tells of: neither is ever there without the other."""
-    line = {
+    record_lines([line(org_id, document_id, run_id, kind, job_id=job_id, step=step, details=details)])
+
+
+def line(
+    org_id: UUID,
+    document_id: UUID,
+    run_id: UUID,
+    kind: EventKind,
+    *,
+    job_id: UUID | None = None,
+    step: str | None = None,
+    details: Mapping[str, Any] | None = None,
+    seconds_ago: float = 0.0,
+) -> dict[str, Any]:
+    """A line for `record_lines`, about something that happened so long ago."""
+    return {
         "org_id": org_id,
         "document_id": document_id,
         "run_id": run_id,
@@ -33,8 +51,14 @@ def record(
         "job_id": job_id,
         "step": step,
         "details": dict(details) if details else None,
+        "seconds_ago": seconds_ago,
     }
-    session().execute(_ADD, line)
+
+
+def record_lines(lines: Sequence[Mapping[str, Any]]) -> None:
+    """Add lines, the oldest first."""
+    if lines:
+        session().execute(_ADD, lines)
 
 
 def timeline(org_id: UUID, document_id: UUID, run_id: UUID | None = None, limit: int = 500) -> list[RunEvent]:

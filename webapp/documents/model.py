@@ -22,6 +22,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 from webapp.clock import new_id, now
 from webapp.db import Base, Embedding, Json, UtcDateTime
 
+# Words are read by ranges, so they sort by their characters whatever the language of the database is.
+Word = Text().with_variant(Text(collation="C"), "postgresql")
+
 
 def belongs_to_document() -> ForeignKeyConstraint:
     """The key of a row that lives and dies with its document, inside one org."""
@@ -47,8 +50,12 @@ class Document(Base):
         UniqueConstraint("org_id", "id"),
         # The same bytes are one document: a second upload finds the first.
         UniqueConstraint("org_id", "sha256"),
-        Index("ix_documents_org_id_created_at_id", "org_id", "created_at", "id"),
-        Index("ix_documents_org_id_status_created_at", "org_id", "status", "created_at"),
+        # One for each order of the library. The whole library is read as its statuses, merged.
+        Index("ix_documents_org_id_status_created_at_id", "org_id", "status", "created_at", "id"),
+        Index("ix_documents_org_id_status_filename_id", "org_id", "status", "filename", "id"),
+        Index("ix_documents_org_id_status_size_bytes_id", "org_id", "status", "size_bytes", "id"),
+        # Tells the models that an org's vectors are of, without reading all documents.
+        Index("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
@@ -58,17 +65,36 @@ class Document(Base):
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(Text)
     blob_path: Mapped[str] = mapped_column(Text)
+    # Where the answers that were paid for lie, in a folder that no other document ever has: whoever deletes a document
+    # may clear it while the same bytes are uploaded anew. NULL for documents from before this column.
+    answers_folder: Mapped[str | None] = mapped_column(Text)
     status: Mapped[str] = mapped_column(Text, default="PROCESSING")
     title: Mapped[str | None] = mapped_column(Text)
     page_count: Mapped[int | None] = mapped_column(Integer)
     language: Mapped[str | None] = mapped_column(Text)
-    embedding: Mapped[Any | None] = mapped_column(Embedding)
+    # Nobody who shows a document needs it, and to read 50 of them takes longer than the rest of a page.
+    embedding: Mapped[Any | None] = mapped_column(Embedding, deferred=True)
     embedding_model: Mapped[str | None] = mapped_column(Text)
     warnings: Mapped[list[str] | None] = mapped_column(Json)
     # The run whose result readers see; no foreign key, since runs already point at documents.
     published_run_id: Mapped[UUID | None] = mapped_column(Uuid)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now(), onupdate=now())
+
+
+class DocumentWord(Base):
+    """A word of a document's file name or title, by whose beginning the document is found."""
+
+    __tablename__ = "document_words"
+    __table_args__ = (
+        belongs_to_document(),
+        Index("ix_document_words_org_id_word_document_id", "org_id", "word", "document_id"),
+    )
+
+    # The whole row is its key, so an index answers without the table.
+    org_id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)
+    document_id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)
+    word: Mapped[str] = mapped_column(Word, primary_key=True)
 
 
 # What every row keeps to. PostgreSQL has them in one function, `run_is_possible`, which a migration makes: it reads the
@@ -205,14 +231,42 @@ class Artifact(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
 
 
+class ReplacedArtifact(Base):
+    """A blob that readers were served until a newer result replaced it.
+
+    Who was told its path before that may still be about to open it, so it is removed some time later.
+    """
+
+    __tablename__ = "replaced_artifacts"
+    __table_args__ = (
+        belongs_to_document(),
+        Index("ix_replaced_artifacts_replaced_at", "replaced_at"),
+        Index("ix_replaced_artifacts_org_id_document_id", "org_id", "document_id"),
+    )
+
+    path: Mapped[str] = mapped_column(Text, primary_key=True)
+    org_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID] = mapped_column(Uuid)
+    replaced_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+
+
+class OrgUsage(Base):
+    """How much an org's files take, in several parts that are added up: see `webapp.documents.usage`."""
+
+    __tablename__ = "org_usage"
+
+    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True)
+    part: Mapped[int] = mapped_column(Integer, primary_key=True)
+    stored_bytes: Mapped[int] = mapped_column(BigInteger)
+
+
 class ProviderCall(Base):
-    """What was paid for, or what a cache saved."""
+    """A line of the ledger: what was paid for, or what a cache saved. It outlives its run and its document."""
 
     __tablename__ = "provider_calls"
     __table_args__ = (
         CheckConstraint("outcome IN ('ok', 'error', 'unknown')", name="outcome"),
         CheckConstraint("units >= 0 AND seconds >= 0 AND price >= 0", name="amounts"),
-        belongs_to_run(),
         Index("ix_provider_calls_org_id_created_at", "org_id", "created_at"),
         Index("ix_provider_calls_org_id_run_id", "org_id", "run_id"),
     )
@@ -229,3 +283,34 @@ class ProviderCall(Base):
     # Estimated by the settings of its day: what was spent or, where it was reused, what was saved.
     price: Mapped[float] = mapped_column(Float, default=0.0)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+
+
+class CallReservation(Base):
+    """One answer that is being paid for right now: nobody else of the org asks for it meanwhile.
+
+    A call has a row for each answer that it brings (one for each text of a batch). The rows are the open line of
+    the ledger: they are committed before the call leaves, and become a `ProviderCall` of the same id when they go.
+    """
+
+    __tablename__ = "call_reservations"
+    __table_args__ = (
+        CheckConstraint("units >= 0 AND price >= 0", name="amounts"),
+        CheckConstraint("(job_id IS NULL) = (lease_id IS NULL) AND (job_id IS NULL) = (run_id IS NULL)", name="holder"),
+        Index("ix_call_reservations_call_id", "call_id"),
+    )
+
+    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True)
+    # Everything that decides the answer.
+    key: Mapped[str] = mapped_column(Text, primary_key=True)
+    call_id: Mapped[UUID] = mapped_column(Uuid)
+    # None where no job asks, but a person who searches.
+    job_id: Mapped[UUID | None] = mapped_column(Uuid)
+    lease_id: Mapped[UUID | None] = mapped_column(Uuid)
+    run_id: Mapped[UUID | None] = mapped_column(Uuid)
+    provider: Mapped[str] = mapped_column(Text)
+    operation: Mapped[str] = mapped_column(Text)
+    units: Mapped[int] = mapped_column(Integer)
+    price: Mapped[float] = mapped_column(Float)
+    made_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    # When the call must be over: after that a holder that sends no heartbeat is not waited for.
+    ends_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -8,7 +8,7 @@ quicker, and nothing else is done.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import cast
 from uuid import UUID
@@ -23,17 +23,16 @@ from sqlalchemy import (
     and_,
     bindparam,
     exists,
+    func,
     insert,
     or_,
     select,
-    text,
-    type_coerce,
     update,
 )
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from webapp.clock import after, new_id, now
-from webapp.db import UtcDateTime, session
+from webapp.db import session
 from webapp.documents import events
 from webapp.documents.kinds import are_recordings
 from webapp.documents.model import Document, ProcessingRun
@@ -44,11 +43,6 @@ _ERROR_CHARACTERS_MAX = 2000
 # The tables themselves: to ask the mappers takes longer than the database.
 _runs, _documents = cast(Table, ProcessingRun.__table__), cast(Table, Document.__table__)
 _ADD = insert(_runs)
-# Whether another run stands before the one that is being updated: it runs, or has waited longer. For both databases.
-AHEAD = """EXISTS (
-    SELECT 1 FROM processing_runs other WHERE other.document_id = processing_runs.document_id
-    AND (other.state = 'RUNNING' OR other.state = 'QUEUED'
-        AND (other.created_at, other.id) < (processing_runs.created_at, processing_runs.id)))"""
 # Work that follows a run is done long before so many more have ended.
 _FOLLOWED_RUNS_MAX = 10
 
@@ -99,15 +93,6 @@ def create_first(org_id: UUID, document_id: UUID) -> NewRun:
     return NewRun(_insert(org_id, document_id, RunTrigger.UPLOAD), must_wait=False)
 
 
-def start(run_id: UUID) -> bool:
-    """QUEUED to RUNNING, if none of its document is running and none has waited longer."""
-    run = _lock_with_document(run_id)
-    if run is None or session().execute(_START, {"run": run_id}).first() is None:
-        return False
-    events.record(run.org_id, run.document_id, run_id, EventKind.RUN_STARTED)
-    return True
-
-
 def succeed(run_id: UUID) -> Ended | None:
     """RUNNING to SUCCEEDED: from now on its result is what readers see. None when it had ended before."""
     run = _lock_with_document(run_id)
@@ -147,37 +132,42 @@ def cancel(run_id: UUID, by: str | None = None) -> Ended | None:
 
 
 def overdue(
-    window_seconds: float,
-    recording_window_seconds: float | None = None,
+    timeout_seconds: float,
+    recording_timeout_seconds: float | None = None,
     limit: int = 100,
     *,
     beyond: UUID | None = None,
 ) -> list[LiveRun]:
-    """A page of the RUNNING runs that have exceeded their window, by id, from beyond the last of the page before.
+    """A page of the RUNNING runs that have exceeded their time limit, by id, from beyond the last of the page before.
 
-    Those of recordings may have a window of their own.
+    Those of recordings may have a longer one.
     """
-    longer = recording_window_seconds or window_seconds
-    too_old = and_(ProcessingRun.started_at < after(-window_seconds), ~_is_of_recording())
+    longer = recording_timeout_seconds or timeout_seconds
+    too_old = and_(ProcessingRun.started_at < after(-timeout_seconds), ~_is_of_recording())
     late = or_(too_old, and_(ProcessingRun.started_at < after(-longer), _is_of_recording()))
     return _running(late if beyond is None else and_(late, ProcessingRun.id > beyond), limit)
 
 
-def begin_window_again(run_ids: Sequence[UUID]) -> None:
-    """Let the windows of these runs count from now: for a while nobody was allowed to work on them."""
+def restart_time(run_ids: Sequence[UUID]) -> None:
+    """Let the time of these runs count from now: for a while no worker was allowed to take their jobs."""
     live = update(ProcessingRun).where(ProcessingRun.id.in_(run_ids), ProcessingRun.state == RunState.RUNNING)
     session().execute(live.values(started_at=now()).execution_options(synchronize_session=False))
+
+
+def extend_time(run_id: UUID, seconds: float) -> None:
+    """Give a run so much more time: it had to wait meanwhile."""
+    started_at = session().scalar(
+        select(ProcessingRun.started_at).where(ProcessingRun.id == run_id, ProcessingRun.state == RunState.RUNNING)
+    )
+    if started_at is not None:
+        later = update(ProcessingRun).where(ProcessingRun.id == run_id, ProcessingRun.state == RunState.RUNNING)
+        later = later.values(started_at=started_at + timedelta(seconds=seconds))
+        session().execute(later.execution_options(synchronize_session=False))
 
 
 def is_of(run_id: UUID, org_id: UUID, document_id: UUID) -> bool:
     """Whether the run is one of this document's."""
     found = _runs_of(document_id).where(ProcessingRun.id == run_id, ProcessingRun.org_id == org_id)
-    return session().scalar(found) is not None
-
-
-def is_of_recording(run_id: UUID) -> bool:
-    """Whether a run's document is something to listen to."""
-    found = select(ProcessingRun.id).where(ProcessingRun.id == run_id, _is_of_recording())
     return session().scalar(found) is not None
 
 
@@ -190,20 +180,6 @@ def state_of(run_id: UUID) -> RunState | None:
     """How a run stands; None where it is gone."""
     state = session().scalar(select(ProcessingRun.state).where(ProcessingRun.id == run_id))
     return None if state is None else RunState(state)
-
-
-def seconds_running(run_id: UUID) -> float:
-    """How much of its window a run has used, by the database's clock; 0 where it is not running."""
-    row = (
-        session()
-        .execute(
-            select(ProcessingRun.started_at, type_coerce(now(), UtcDateTime)).where(
-                ProcessingRun.id == run_id, ProcessingRun.state == RunState.RUNNING
-            )
-        )
-        .one_or_none()
-    )
-    return (row[1] - row[0]).total_seconds() if row and row[0] else 0.0
 
 
 def newest_of(document_id: UUID) -> UUID | None:
@@ -224,10 +200,7 @@ def with_work_left(document_id: UUID) -> list[UUID]:
 
 def lock(document_id: UUID, org_id: UUID | None = None) -> None:
     """Wait until nobody else decides about this document's runs. DocumentMissing where it is gone."""
-    document = select(Document.id).where(Document.id == document_id).with_for_update()
-    if org_id is not None:
-        document = document.where(Document.org_id == org_id)
-    if session().scalar(document) is None:
+    if session().scalar(_LOCK_DOCUMENT, {"document": document_id, "org": org_id}) is None:
         raise DocumentMissing(f"document {document_id} does not exist")
 
 
@@ -334,11 +307,11 @@ _SHOW = (
     .where(_documents.c.id == bindparam("document", type_=Uuid()))
     .values(status=bindparam("to_status"), published_run_id=bindparam("to_published"))
 )
-_START = (
-    update(_runs)
-    .where(_runs.c.id == bindparam("run", type_=Uuid()), _runs.c.state == RunState.QUEUED, text(f"NOT {AHEAD}"))
-    .values(state=RunState.RUNNING, started_at=now())
-    .returning(_runs.c.id)
+_LOCK_DOCUMENT = (
+    select(_documents.c.id)
+    .where(_documents.c.id == bindparam("document", type_=Uuid()))
+    .where(func.coalesce(bindparam("org", type_=Uuid()), _documents.c.org_id) == _documents.c.org_id)
+    .with_for_update()
 )
 _LOCK = (
     select(_runs.c.id, _runs.c.org_id, _runs.c.document_id)

@@ -15,7 +15,7 @@ class RunState(StrEnum):
     FAILED = "FAILED"
     """Ended: `failure_type` says why."""
     TIMED_OUT = "TIMED_OUT"
-    """Ended: it exceeded its window."""
+    """Ended: it exceeded its time limit."""
     CANCELLED = "CANCELLED"
     """Ended: a person stopped it."""
 
@@ -50,7 +50,7 @@ class DocumentStatus(StrEnum):
     FAILED = "FAILED"
     """Its newest run failed; an older result, if there is one, is still served."""
     TIMED_OUT = "TIMED_OUT"
-    """Its newest run exceeded its window; an older result is still served."""
+    """Its newest run exceeded its time limit; an older result is still served."""
 
 
 class RunTrigger(StrEnum):

@@ -1,1 +1,1 @@
-"""The letterbox: jobs that workers claim. It knows ids and stages, never documents."""
+"""The queue: jobs that workers claim, their leases, and what ops say of stages."""

@@ -78,3 +78,5 @@ class StageCounts:
     processing: int = 0
     failed: int = 0
     oldest_due_seconds: float | None = None
+    more: tuple[str, ...] = ()
+    """The names of the numbers above that are larger than they were counted."""

@@ -1,6 +1,6 @@
 """The tables of the queue: jobs, the worker processes that take them, and what holds for a stage."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,14 +12,16 @@ from webapp.db import Base, Json, UtcDateTime
 
 # The conditions of the partial indexes. Statements use the same words: a planner only takes such
 # an index where it can prove its condition, which it cannot from a parameter.
-DUE = "status = 'PENDING' AND available_at IS NOT NULL"
+DUE = "status = 'PENDING' AND wakes_at IS NULL"
+DELAYED = "status = 'PENDING' AND wakes_at IS NOT NULL"
 LEASED = "status = 'PROCESSING'"
 LIVE = "status IN ('PENDING', 'PROCESSING')"
-# Whatever is not at work: a page of jobs is read from the index of these, which a claim need not touch.
+# A page of jobs is read from an index of those that are not running, which a claim need not change.
 AT_REST = "status <> 'PROCESSING'"
+# The `wakes_at` of a job that waits for another run of its document, not for a time.
+NEVER = datetime(9000, 1, 1, tzinfo=UTC)
 
-
-# What every row keeps to. PostgreSQL has them in one function, `job_is_possible`, which a migration makes.
+# What holds for every row. PostgreSQL has these rules in one function, `job_is_possible`, which a migration makes.
 _RULES = {
     "status": "status IN ('PENDING', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED')",
     "lease": "(status = 'PROCESSING') = (lease_id IS NOT NULL)",
@@ -27,14 +29,18 @@ _RULES = {
     "started": "status <> 'PROCESSING' OR (started_at IS NOT NULL AND heartbeat_at IS NOT NULL)",
     "ended": "(status IN ('COMPLETED', 'FAILED', 'CANCELLED')) = (completed_at IS NOT NULL)",
     "attempts": "attempts >= 0 AND max_attempts >= 1 AND attempts <= max_attempts",
+    "wakes": "wakes_at IS NULL OR status = 'PENDING'",
+    "due": "status <> 'PENDING' OR wakes_at IS NOT NULL OR available_at IS NOT NULL",
+    "owner": "(run_id IS NULL) = (document_id IS NULL) AND (run_id IS NULL) = (operation_id IS NOT NULL)",
 }
 
 
 class Job(Base):
-    """One unit of queued work of a run.
+    """One unit of queued work of a run, or of an operation, which has no document.
 
-    A PENDING job without `available_at` waits for the run before it to end; it stands in no
-    index of due jobs, so a long line of such jobs costs a claim nothing.
+    A PENDING job is due, delayed or waiting. Only due jobs (`wakes_at` is NULL) are in the index that a claim reads. A
+    delayed one has a time in `wakes_at`; one that waits for another run of its document has NEVER there, and no
+    `available_at`.
     """
 
     __tablename__ = "document_processing_jobs"
@@ -49,7 +55,7 @@ class Job(Base):
             ondelete="CASCADE",
             name="fk_document_processing_jobs_run",
         ),
-        # A claim jumps from one line (a stage, a priority, an org) to the next, and reads each from its beginning.
+        # A claim jumps from org to org of a stage and a priority, and reads the jobs of each from the oldest on.
         Index(
             "ix_jobs_due",
             "stage",
@@ -60,16 +66,18 @@ class Job(Base):
             postgresql_where=text(DUE),
             sqlite_where=text(DUE),
         ),
+        Index("ix_jobs_delayed", "wakes_at", postgresql_where=text(DELAYED), sqlite_where=text(DELAYED)),
         # Without the time of the heartbeat, or each beat would have to change every index.
         Index("ix_jobs_held", "stage", "locked_by", postgresql_where=text(LEASED), sqlite_where=text(LEASED)),
         # Finds the jobs of a run, and lets one live job of a stage in: of those that ended, none is like another,
         # as no NULL is like another. One index where there could be two, since a claim has to add to each.
         Index("uq_jobs_live_run_stage", "run_id", "stage", text(f"(CASE WHEN {LIVE} THEN 1 END)"), unique=True),
-        # Ids sort by time: this one serves the pages of jobs in a state, newest first.
+        # Ids sort by time: this one serves the pages of jobs in a state (of a stage), newest first, and their counts.
         Index(
-            "ix_jobs_org_id_status_id",
+            "ix_jobs_org_id_status_stage_id",
             "org_id",
             "status",
+            "stage",
             "id",
             postgresql_where=text(AT_REST),
             sqlite_where=text(AT_REST),
@@ -78,8 +86,9 @@ class Job(Base):
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
     org_id: Mapped[UUID] = mapped_column(Uuid)
-    document_id: Mapped[UUID] = mapped_column(Uuid)
-    run_id: Mapped[UUID] = mapped_column(Uuid)
+    document_id: Mapped[UUID | None] = mapped_column(Uuid)
+    run_id: Mapped[UUID | None] = mapped_column(Uuid)
+    operation_id: Mapped[UUID | None] = mapped_column(Uuid)
     stage: Mapped[str] = mapped_column(Text)
     status: Mapped[str] = mapped_column(Text, default="PENDING")
     priority: Mapped[int] = mapped_column(Integer, default=0)
@@ -88,6 +97,7 @@ class Job(Base):
     attempts: Mapped[int] = mapped_column(Integer, default=0)
     max_attempts: Mapped[int] = mapped_column(Integer)
     available_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    wakes_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     heartbeat_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

@@ -1,4 +1,4 @@
-"""The letterbox in the application's own database: PostgreSQL or SQLite, from one set of statements.
+"""The queue in the application's own database, PostgreSQL or SQLite.
 
 Each method joins the transaction that its caller has open, or else has one of its own.
 """
@@ -15,25 +15,24 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.expression import Executable
 
-from webapp.clock import new_id
-from webapp.db import Scope, reading, transaction
+from webapp.bounded import Count, plan_by_indexes
+from webapp.db import reading, transaction
+from webapp.engines import Scope
 from webapp.jobs import control_statements, error_log, retention, statements
-from webapp.jobs.along import Along
-from webapp.jobs.bell import ring
-from webapp.jobs.claims import Claims
-from webapp.jobs.connections import hot
+from webapp.jobs.claim import Claims, lease_of, run_of
 from webapp.jobs.controls import StageControl, StageCounts, with_defaults
-from webapp.jobs.hot import Lane, Taken, Wanted
 from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.states import JobStatus
-from webapp.jobs.turns import Turns
+from webapp.jobs.wakeup import wake_workers
 from webapp.pruning import Pruned
 
 AnyRow = Row[*tuple[Any, ...]]
 Found = TypeVar("Found")
 
 _NEWEST = UUID(int=2**128 - 1)
+# Those beyond are woken a moment later.
+_WOKEN_MAX = 1_000
 
 
 class SqlJobQueue:
@@ -49,42 +48,35 @@ class SqlJobQueue:
         self._chance = chance
         self._stage_limits = dict(stage_limits or {})
         self._claims = Claims(self._stage_limits)
-        self._turns = Turns()
 
     # Coming and going.
 
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
         if not jobs:
             return
-        are_due = any(not job.held and job.delay_seconds <= 0 for job in jobs)
-        with _refusing_duplicates(), hot() as here:
-            has_rung = here.statements.enqueue(here, jobs, rings=are_due and here.is_own)
-        if are_due and not has_rung:
-            ring()
+        with _refusing_duplicates(), _scoped(transaction) as (connection, _):
+            connection.execute(statements.ENQUEUE, [_values_of(job) for job in jobs])
+            if any(not job.must_wait and job.delay_seconds <= 0 for job in jobs):
+                wake_workers()
 
     def claim(
         self,
         worker: str,
         limit: int = 1,
         *,
-        busy: Mapping[UUID, int] | None = None,
-        only: Collection[str] | None = None,
-        without: Collection[str] = (),
+        seats: Mapping[UUID, int] | None = None,
+        stages: Collection[str] | None = None,
     ) -> list[Lease]:
-        lane = Lane(list(without), is_inside=False) if only is None else Lane(list(only), is_inside=True)
-        return self._claim(worker, limit, busy, lane).leases if limit > 0 else []
+        try:
+            return self._claims.claim(worker, limit, seats or {}, stages)
+        except IntegrityError:
+            # Another run of the same document started at this moment; the second try finds it running.
+            return self._claims.claim(worker, limit, seats or {}, stages)
 
-    def claim_along(
-        self,
-        along: Along[Found],
-        worker: str,
-        limit: int = 1,
-        *,
-        busy: Mapping[UUID, int] | None = None,
-        without: Collection[str] = (),
-    ) -> list[tuple[Lease, Found]]:
-        taken = self._claim(worker, limit, busy, Lane(list(without), is_inside=False), along)
-        return list(zip(taken.leases, map(along.read, taken.along), strict=True))
+    def wake_delayed(self) -> int:
+        with _scoped(transaction) as (connection, _):
+            woken = connection.execute(statements.WAKE_DELAYED, {"limit": _WOKEN_MAX}).all()
+        return _announced(len(woken))
 
     def heartbeat(self, leases: Sequence[Lease]) -> set[UUID]:
         if not leases:
@@ -107,16 +99,7 @@ class SqlJobQueue:
         self._change(statements.CHECKPOINT, lease, to_checkpoint=checkpoint)
 
     def complete(self, lease: Lease) -> None:
-        with hot() as here:
-            if not here.statements.complete(here, lease):
-                raise _lost(lease)
-
-    def complete_many(self, leases: Sequence[Lease]) -> set[UUID]:
-        if not leases:
-            return set()
-        with hot() as here:
-            ended: set[UUID] = here.statements.complete_many(here.cursor, leases)
-        return ended
+        self._change(statements.COMPLETE, lease)
 
     def fail(
         self, lease: Lease, error: JobError, *, permanent: bool = False, retry_after_seconds: float | None = None
@@ -132,36 +115,42 @@ class SqlJobQueue:
     def snooze(self, lease: Lease, delay_seconds: float, checkpoint: Mapping[str, Any] | None = None) -> None:
         self._change(statements.SNOOZE, lease, delay=delay_seconds, to_checkpoint=checkpoint)
 
-    def hold(self, lease: Lease) -> None:
-        self._change(statements.HOLD, lease)
-
     def release(self, leases: Sequence[Lease]) -> set[UUID]:
         if not leases:
             return set()
         with _scoped(transaction) as (connection, _):
             released = set(connection.execute(statements.RELEASE, _these(leases)).scalars())
-        return _rung(released)
+        return _announced(released)
 
     # What is done to jobs from outside.
 
-    def unhold(self, run_id: UUID, since: datetime | None = None) -> int:
-        return _rung(self._change_run(statements.UNHOLD, run_id, since=since))
+    def let_in(self, run_id: UUID, since: datetime | None = None) -> int:
+        return _announced(self._change_run(statements.LET_IN, run_id, since=since))
+
+    def wake(self, org_id: UUID, reason: str) -> int:
+        with _scoped(transaction) as (connection, _):
+            woken = connection.execute(statements.WAKE, {"org": org_id, "reason": reason}).all()
+        return _announced(len(woken))
+
+    def waiting_orgs(self, reason: str) -> list[UUID]:
+        with _scoped(reading) as (connection, _):
+            return list(connection.execute(statements.WAITING_ORGS, {"reason": reason}).scalars())
 
     def reset_stale(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
         values = {"silent": silent_seconds, "error": error_log.entry(error), "limit": limit}
         with _scoped(transaction) as (connection, _):
             found = [_reset(row) for row in connection.execute(statements.RESET_STALE, values)]
-        return _rung(found)
+        return _announced(found)
 
     def reset_worker(self, worker: str, error: JobError, limit: int = 100) -> list[Reset]:
         values = {"worker": worker, "error": error_log.entry(error), "limit": limit}
         with _scoped(transaction) as (connection, _):
             found = [_reset(row) for row in connection.execute(statements.RESET_WORKER, values)]
-        return _rung(found)
+        return _announced(found)
 
     def held_by(self, worker: str) -> list[Lease]:
         with _scoped(reading) as (connection, _):
-            return [_lease(row) for row in connection.execute(statements.HELD_BY, {"worker": worker})]
+            return [lease_of(row) for row in connection.execute(statements.HELD_BY, {"worker": worker})]
 
     def fail_run(self, run_id: UUID, error: JobError) -> int:
         return self._change_run(statements.FAIL_RUN, run_id, error=error_log.entry(error))
@@ -185,16 +174,25 @@ class SqlJobQueue:
         before: UUID | None = None,
         limit: int = 50,
     ) -> list[Job]:
-        values = {"org": org_id, "stage": stage, "before": before or _NEWEST, "limit": limit}
+        values = {"org": org_id, "before": before or _NEWEST, "limit": limit}
         with _scoped(reading) as (connection, _):
-            return [_job(row) for row in connection.execute(statements.PAGES[status], values)]
+            plan_by_indexes()
+            pieces = [
+                piece
+                for one in ([status] if status else JobStatus)
+                for piece in _pieces(connection, values, one, stage)
+            ]
+            ids = connection.scalars(statements.page(pieces), values).all() if pieces else []
+            found = connection.execute(statements.OF_IDS, {"ids": ids, "org": org_id}) if ids else ()
+            return [_job(row) for row in found]
 
     def of_run(self, run_id: UUID) -> list[Job]:
         return self._of_runs([run_id])
 
     def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, Job]:
         # From the oldest to the newest: of each run the last one stays.
-        return {job.run_id: job for job in self._of_runs(run_ids)} if run_ids else {}
+        found = self._of_runs(run_ids) if run_ids else []
+        return {job.run_id: job for job in found}
 
     def counts(self, org_id: UUID | None = None) -> dict[JobStatus, int]:
         with _scoped(reading) as (connection, org):
@@ -203,23 +201,37 @@ class SqlJobQueue:
             found = {row.status: row.number for row in connection.execute(statement, values)}
         return {status: found.get(status, 0) for status in JobStatus}
 
+    def counts_up_to_most(self, org_id: UUID | None = None) -> dict[JobStatus, Count]:
+        statement = statements.COUNTS_UP_TO_MOST if org_id else statements.COUNTS_OF_ALL_UP_TO_MOST
+        with _scoped(reading) as (connection, _):
+            plan_by_indexes()
+            found = connection.execute(statement, {"org": org_id}).one()
+        return {status: Count.of(number) for status, number in zip(JobStatus, found, strict=True)}
+
     # What holds for a stage.
 
     def pause(self, stage: str, reason: str | None = None, by: str | None = None) -> None:
         with _scoped(transaction) as (connection, _):
-            control_statements.put(connection, stage, paused=True, reason=reason, changed_by=by)
+            control_statements.pause(connection, stage, reason=reason, by=by)
 
     def resume(self, stage: str, by: str | None = None) -> None:
         with _scoped(transaction) as (connection, _):
             control_statements.put(connection, stage, paused=False, reason=None, changed_by=by, slowed_until=None)
-        ring()
+        wake_workers()
+
+    def resume_after(self, stage: str, reasons: Collection[str]) -> bool:
+        with _scoped(transaction) as (connection, _):
+            is_resumed = control_statements.resume_after(connection, stage, reasons)
+        if is_resumed:
+            wake_workers()
+        return is_resumed
 
     def limit(self, stage: str, number: int | None, by: str | None = None) -> None:
         if number is not None and number < 1:
             raise ValueError("a limit is at least 1: pause the stage instead")
         with _scoped(transaction) as (connection, _):
             control_statements.put(connection, stage, job_limit=number, changed_by=by)
-        ring()
+        wake_workers()
 
     def slow(self, stage: str, retry_after_seconds: float | None = None) -> None:
         seconds = self._retry.delay_seconds(0, 0.0, retry_after_seconds)
@@ -232,7 +244,11 @@ class SqlJobQueue:
 
     def stage_counts(self, org_id: UUID | None = None) -> dict[str, StageCounts]:
         with _scoped(reading) as (connection, org):
-            return control_statements.counts(connection, org_id or org)
+            one_org = org_id or org
+            if one_org is None:
+                return control_statements.counts(connection)
+            plan_by_indexes()
+            return control_statements.counts_of_org(connection, one_org)
 
     def begun_runs(self, stage: str | None) -> list[UUID]:
         with _scoped(reading) as (connection, _):
@@ -240,13 +256,6 @@ class SqlJobQueue:
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
         return retention.DONE.prune_page(older_than_seconds, after, limit)
-
-    def _claim(
-        self, worker: str, limit: int, busy: Mapping[UUID, int] | None, lane: Lane, along: Along[Any] | None = None
-    ) -> Taken:
-        taken = self._claims.claim(Wanted(worker, new_id(), limit, lane, self._turns.standing(busy), along))
-        self._turns.note(lease.org_id for lease in taken.leases)
-        return taken
 
     def _change(self, statement: Executable, lease: Lease, **values: Any) -> None:
         with _scoped(transaction) as (connection, _):
@@ -260,6 +269,16 @@ class SqlJobQueue:
     def _of_runs(self, run_ids: Sequence[UUID]) -> list[Job]:
         with _scoped(reading) as (connection, org):
             return [_job(row) for row in connection.execute(statements.OF_RUNS, {"runs": run_ids, "org": org})]
+
+
+def _pieces(
+    connection: Connection, values: dict[str, Any], status: JobStatus, stage: str | None
+) -> list[tuple[JobStatus, str | None]]:
+    """The pieces of the index that hold the jobs of a state: one for each stage."""
+    if stage is not None or status is JobStatus.PROCESSING:
+        return [(status, stage)]
+    stages = connection.scalars(statements.stages_of(status), values).all()
+    return [(status, found) for found in stages] if len(stages) <= statements.STAGES_MAX else [(status, None)]
 
 
 @contextmanager
@@ -289,6 +308,23 @@ def _lost(lease: Lease) -> LeaseLost:
     return LeaseLost(f"job {lease.job_id} is no longer held under lease {lease.lease_id}")
 
 
+def _values_of(job: NewJob) -> dict[str, Any]:
+    return {
+        "job": job.id,
+        "org": job.org_id,
+        "document": job.run.document_id if job.run else None,
+        "run": job.run.id if job.run else None,
+        "stage": job.stage,
+        "priority": int(job.priority),
+        "payload": dict(job.payload),
+        "to_checkpoint": dict(job.checkpoint),
+        "attempts_max": job.max_attempts,
+        "must_wait": job.must_wait,
+        "operation": job.operation_id,
+        "delay": float(job.delay_seconds),
+    }
+
+
 def _this(lease: Lease) -> dict[str, UUID]:
     return {"job": lease.job_id, "lease": lease.lease_id}
 
@@ -298,21 +334,19 @@ def _these(leases: Sequence[Lease]) -> dict[str, Any]:
     return {"pairs": pairs, "job_ids": [job_id for job_id, _ in pairs]}
 
 
-def _rung(found: Found) -> Found:
-    """Somebody has to know of jobs that may be claimed now."""
+def _announced(found: Found) -> Found:
+    """Wake idle workers if jobs have become due."""
     if found:
-        ring()
+        wake_workers()
     return found
 
 
-def _lease(row: AnyRow) -> Lease:
-    return Lease(*row)
-
-
 def _job(row: AnyRow) -> Job:
-    return Job(**{**row._mapping, "status": JobStatus(row.status)})  # noqa: SLF001 - its public name for "as a mapping"
+    columns = dict(row._mapping)  # noqa: SLF001 - its public name for "as a mapping"
+    del columns["document_id"], columns["run_id"]
+    return Job(**{**columns, "run": run_of(row), "status": JobStatus(row.status)})
 
 
 def _reset(row: AnyRow) -> Reset:
     worker = row.error_log[-1]["worker"]
-    return Reset(row.id, row.org_id, row.document_id, row.run_id, JobStatus(row.status), row.attempts, worker)
+    return Reset(row.id, row.org_id, run_of(row), JobStatus(row.status), row.attempts, worker)

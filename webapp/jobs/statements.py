@@ -1,4 +1,4 @@
-"""The statements of the SQL queue that are not hot: written once, for both databases, values as parameters.
+"""The statements of the queue but for the claim: written once for both databases, with values as parameters.
 
 A statement that locks several rows does so through a CTE in a fixed order, or skips what others
 have locked, so that two of them never wait for each other in a circle. On SQLite the locking
@@ -8,6 +8,7 @@ The CTEs are MATERIALIZED because a planner may otherwise run the inner query ag
 of the outer one, and then a LIMIT of 1 takes many.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -24,6 +25,9 @@ from sqlalchemy import (
     bindparam,
     case,
     func,
+    insert,
+    literal,
+    literal_column,
     null,
     or_,
     select,
@@ -36,15 +40,20 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from sqlalchemy.sql.elements import BindParameter, ColumnElement
 from sqlalchemy.sql.expression import CTE, Select
 
+from webapp.accounts.model import Org
+from webapp.bounded import distinct_values, up_to_most
 from webapp.clock import after, now
 from webapp.db import Json, UtcDateTime
 from webapp.jobs import model
 from webapp.jobs.error_log import appended
+from webapp.jobs.queue import WAITS_FOR
 from webapp.jobs.states import JobStatus
 
 jobs = cast(Table, model.Job.__table__)
+_orgs = cast(Table, Org.__table__)
 _LEASED, _LIVE, _AT_REST = text(model.LEASED), text(model.LIVE), text(model.AT_REST)
-_HELD = text("status = 'PENDING' AND available_at IS NULL")
+_DELAYED = text(model.DELAYED)
+_WAITS_FOR_RUN = text("status = 'PENDING' AND available_at IS NULL")
 
 # Parameters. Those that are new values of a column are called `to_…`, as a column's own name is taken.
 _job: BindParameter[UUID] = bindparam("job", type_=Uuid())
@@ -57,6 +66,7 @@ _worker: BindParameter[str] = bindparam("worker", type_=Text())
 _permanent: BindParameter[bool] = bindparam("permanent", type_=Boolean())
 _error: BindParameter[Any] = bindparam("error", type_=Json)
 _to_checkpoint: BindParameter[Any] = bindparam("to_checkpoint", type_=Json)
+_must_wait: BindParameter[bool] = bindparam("must_wait", type_=Boolean())
 _since: BindParameter[datetime | None] = bindparam("since", type_=UtcDateTime())
 # Part of the text rather than a parameter: a plan made for "some limit" expects a tenth of the table.
 _limit: BindParameter[int] = bindparam("limit", type_=Integer(), literal_execute=True)
@@ -74,7 +84,7 @@ _in_scope = or_(_org.is_(None), jobs.c.org_id == _org)
 
 # A lease ends with its state; the database refuses a row that keeps half of it.
 _UNLOCKED = {"lease_id": None, "locked_by": None}
-_ENDED = {**_UNLOCKED, "completed_at": now()}
+_ENDED = {**_UNLOCKED, "wakes_at": None, "completed_at": now()}
 _WAITING = {**_UNLOCKED, "status": JobStatus.PENDING, "heartbeat_at": None}
 
 
@@ -88,28 +98,34 @@ def _all(*conditions: ColumnElement[bool] | TextClause) -> Select[Any]:
     return _first(select(jobs.c.id).where(*conditions).order_by(jobs.c.id))
 
 
+# A job that is due at once stays in the index of due jobs; a delayed one is let in when its time has come.
+_wakes_after_delay = case((_delay > 0, after(_delay)), else_=null())
 _next_attempt = jobs.c.attempts + 1
 _is_last = _next_attempt >= jobs.c.max_attempts
 
 
-def _attempt_failed(ends: ColumnElement[bool], due_at: ColumnElement[Any]) -> dict[str, Any]:
+def _attempt_failed(
+    ends: ColumnElement[bool], due_at: ColumnElement[Any], wakes_at: ColumnElement[Any] | None
+) -> dict[str, Any]:
     """One attempt more; PENDING until `due_at`, or FAILED where that ends the job."""
     return {
         **_WAITING,
         "status": case((ends, JobStatus.FAILED), else_=JobStatus.PENDING),
         "completed_at": case((ends, now()), else_=null()),
         "available_at": case((ends, jobs.c.available_at), else_=due_at),
+        "wakes_at": None if wakes_at is None else case((ends, null()), else_=wakes_at),
         "attempts": _next_attempt,
         "error_log": appended(jobs.c.error_log, _error, _next_attempt, jobs.c.locked_by),
     }
 
 
-_lease_columns = (
+LEASE_COLUMNS = (
     jobs.c.id,
     jobs.c.lease_id,
     jobs.c.org_id,
     jobs.c.document_id,
     jobs.c.run_id,
+    jobs.c.operation_id,
     jobs.c.stage,
     jobs.c.payload,
     jobs.c.checkpoint,
@@ -118,7 +134,7 @@ _lease_columns = (
     jobs.c.priority,
 )
 
-HELD_BY = select(*_lease_columns).where(_LEASED, jobs.c.locked_by == _worker)
+HELD_BY = select(*LEASE_COLUMNS).where(_LEASED, jobs.c.locked_by == _worker)
 
 # Rows that others hold locked are passed by: waiting for one would keep the beat from all the rest.
 BEAT = (
@@ -129,18 +145,44 @@ BEAT = (
 )
 STILL_MINE = select(jobs.c.id).where(_mine_of_many)
 
+# A job that must wait for another run of its document has no time at which it becomes due.
+ENQUEUE = insert(jobs).values(
+    id=_job,
+    org_id=_org,
+    document_id=bindparam("document", type_=Uuid()),
+    run_id=_run,
+    operation_id=bindparam("operation", type_=Uuid()),
+    stage=bindparam("stage", type_=Text()),
+    status=JobStatus.PENDING,
+    priority=bindparam("priority", type_=Integer()),
+    payload=bindparam("payload", type_=Json),
+    checkpoint=_to_checkpoint,
+    attempts=0,
+    max_attempts=bindparam("attempts_max", type_=Integer()),
+    available_at=case((_must_wait, null()), else_=after(_delay)),
+    wakes_at=case((_must_wait, literal(model.NEVER, UtcDateTime)), else_=_wakes_after_delay),
+    created_at=now(),
+    error_log=[],
+    updated_at=now(),
+)
+
 # What a worker does with its own job.
 
 FENCE = select(jobs.c.id).where(_mine).with_for_update()
 CHECKPOINT = update(jobs).where(_mine).values(checkpoint=_to_checkpoint)
-FAIL = update(jobs).where(_mine).values(_attempt_failed(or_(_permanent, _is_last), after(_delay)))
+COMPLETE = update(jobs).where(_mine).values(status=JobStatus.COMPLETED, **_ENDED)
+FAIL = update(jobs).where(_mine).values(_attempt_failed(or_(_permanent, _is_last), after(_delay), _wakes_after_delay))
 FAIL = FAIL.returning(jobs.c.status)
 SNOOZE = (
     update(jobs)
     .where(_mine)
-    .values(available_at=after(_delay), checkpoint=func.coalesce(_to_checkpoint, jobs.c.checkpoint), **_WAITING)
+    .values(
+        available_at=after(_delay),
+        wakes_at=_wakes_after_delay,
+        checkpoint=func.coalesce(_to_checkpoint, jobs.c.checkpoint),
+        **_WAITING,
+    )
 )
-HOLD = update(jobs).where(_mine).values(available_at=None, **_WAITING)
 RELEASE = update(jobs).where(jobs.c.id.in_(_all(_mine_of_many))).values(_WAITING).returning(jobs.c.id)
 
 # What is done to jobs from outside.
@@ -150,7 +192,7 @@ def _taken_back(*conditions: ColumnElement[bool]) -> ReturningUpdate[Any]:
     """Jobs of workers that will not end them: each counts an attempt."""
     chosen = select(jobs.c.id).where(_LEASED, *conditions).order_by(jobs.c.heartbeat_at, jobs.c.id).limit(_limit)
     change = update(jobs).where(jobs.c.id.in_(_first(chosen, skip_locked=True)))
-    return change.values(_attempt_failed(_is_last, now())).returning(
+    return change.values(_attempt_failed(_is_last, now(), None)).returning(
         jobs.c.id,
         jobs.c.org_id,
         jobs.c.document_id,
@@ -173,7 +215,28 @@ def _of_run(state: TextClause) -> ReturningUpdate[UUID]:
 
 
 _was_tried = jobs.c.attempts + case((_LEASED, 1), else_=0)
-UNHOLD = _of_run(_HELD).values(available_at=func.coalesce(_since, now()))
+LET_IN = _of_run(_WAITS_FOR_RUN).values(available_at=func.coalesce(_since, now()), wakes_at=None)
+# Rows that another process wakes right now are left to it.
+WAKE_DELAYED = (
+    update(jobs)
+    .where(
+        jobs.c.id.in_(
+            _first(
+                select(jobs.c.id).where(_DELAYED, jobs.c.wakes_at <= now()).order_by(jobs.c.wakes_at).limit(_limit),
+                skip_locked=True,
+            )
+        )
+    )
+    .values(wakes_at=None)
+    .returning(jobs.c.id)
+)
+_waits_longer = and_(
+    _DELAYED,
+    jobs.c.checkpoint[WAITS_FOR].as_string() == bindparam("reason", type_=Text()),
+)
+WAITING_ORGS = select(jobs.c.org_id).where(_waits_longer).distinct()
+WAKE = update(jobs).where(jobs.c.id.in_(_all(jobs.c.org_id == _org, _waits_longer)))
+WAKE = WAKE.values(available_at=now(), wakes_at=None).returning(jobs.c.id)
 CANCEL_RUN = _of_run(_LIVE).values(status=JobStatus.CANCELLED, **_ENDED)
 FAIL_RUN = _of_run(_LIVE).values(
     status=JobStatus.FAILED,
@@ -184,11 +247,15 @@ FAIL_RUN = _of_run(_LIVE).values(
 
 # Looking.
 
+# Of so many stages each is looked at by itself; there are about ten, unless somebody makes them up.
+STAGES_MAX = 100
+
 _job_columns = (
     jobs.c.id,
     jobs.c.org_id,
     jobs.c.document_id,
     jobs.c.run_id,
+    jobs.c.operation_id,
     jobs.c.stage,
     jobs.c.status,
     jobs.c.priority,
@@ -213,37 +280,52 @@ OF_RUNS = (
 )
 
 
-_stage: BindParameter[str | None] = bindparam("stage", type_=Text())
-_of_stage = or_(_stage.is_(None), jobs.c.stage == _stage)
+_of_org = jobs.c.org_id == _org
 
 
-def _in_state(status: JobStatus) -> tuple[ColumnElement[bool] | TextClause, ...]:
+def in_state(status: JobStatus) -> tuple[ColumnElement[bool] | TextClause, ...]:
     """In words from which a planner can tell which index has these rows: no parameters."""
     if status is JobStatus.PROCESSING:
         return (_LEASED,)
     return (_AT_REST, text(f"status = '{status.value}'"))
 
 
-def _page(*statuses: JobStatus) -> Select[Any]:
-    """A page of an org's jobs in these states (and of one stage), newest first.
+def stages_of(status: JobStatus) -> Select[Any]:
+    """The stages of an org's jobs at rest in a state, and one more than STAGES_MAX at most."""
+    stage = distinct_values(jobs.c.stage, jobs.c.org_id == _org, *in_state(status)).c.value
+    return select(stage).where(stage.is_not(None)).limit(literal_column(str(STAGES_MAX + 1)))
 
-    Each state's newest come from the index; together they make the page, without sorting all there are.
-    Only those that are at work are sorted, which are few.
+
+def page(pieces: Sequence[tuple[JobStatus, str | None]]) -> Select[Any]:
+    """The ids of a page of an org's jobs in these states and stages, newest first.
+
+    Of each piece of the index so many as a page has; together they make the page, without sorting all there are.
     """
-    newest = (
-        select(jobs.c.id)
-        .where(jobs.c.org_id == _org, *_in_state(status), jobs.c.id < _before, _of_stage)
-        .order_by(jobs.c.id.desc())
-        .limit(_limit)
-        .subquery()
-        for status in statuses
-    )
+    newest = (_newest(status, stage).subquery() for status, stage in pieces)
     ids = union_all(*(select(part.c.id) for part in newest)).subquery()
-    return select(*_job_columns).where(jobs.c.id.in_(select(ids.c.id))).order_by(jobs.c.id.desc()).limit(_limit)
+    return select(ids.c.id).order_by(ids.c.id.desc()).limit(_limit)
 
 
-PAGES: dict[JobStatus | None, Select[Any]] = {None: _page(*JobStatus), **{one: _page(one) for one in JobStatus}}
+def _newest(status: JobStatus, stage: str | None) -> Select[Any]:
+    wanted = (_of_org, *in_state(status), jobs.c.id < _before, *([jobs.c.stage == stage] if stage is not None else []))
+    ids = select(jobs.c.id).where(*wanted)
+    if status is JobStatus.PROCESSING:
+        # Those at work are few, and stand in an index of their own. Sorted in here, all jobs would be read by their
+        # ids; an OFFSET keeps a planner from taking the order outside for one in here.
+        return ids.offset(literal_column("0"))
+    return ids.order_by(jobs.c.id.desc()).limit(_limit)
+
+
+# Their rows are asked for by name: joined, a planner may read all jobs for a page.
+OF_IDS = (
+    select(*_job_columns).where(jobs.c.id.in_(bindparam("ids", expanding=True)), _in_scope).order_by(jobs.c.id.desc())
+)
 
 COUNTS = select(jobs.c.status, func.count().label("number")).group_by(jobs.c.status)
-_of_org = COUNTS.where(jobs.c.org_id == _org)
-COUNTS_OF_ORG = union_all(_of_org.where(_AT_REST), _of_org.where(_LEASED))
+_counts_of_org = COUNTS.where(_of_org)
+COUNTS_OF_ORG = union_all(_counts_of_org.where(_AT_REST), _counts_of_org.where(_LEASED))
+# For pages, one number for each state, in their order.
+COUNTS_UP_TO_MOST = select(*(up_to_most(select(jobs.c.id).where(_of_org, *in_state(one))) for one in JobStatus))
+# No index has all jobs of a state, but each org's stand together.
+_of_orgs = select(jobs.c.id).join_from(_orgs, jobs, jobs.c.org_id == _orgs.c.id)
+COUNTS_OF_ALL_UP_TO_MOST = select(*(up_to_most(_of_orgs.where(*in_state(one))) for one in JobStatus))

@@ -1,33 +1,57 @@
 """The stage `analyze`: what was said -> what it was about, and passages that can be found."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 
-from webapp.clock import monotonic
 from webapp.pipeline.artifacts import artifact_path, digest
 from webapp.pipeline.audio import load_sound, speech
 from webapp.pipeline.chunk import chunk
 from webapp.pipeline.embed import embed
-from webapp.pipeline.extract import cache_folder, find_source, save_markdown
-from webapp.pipeline.ledger import record_call
+from webapp.pipeline.extract import find_source, save_markdown
+from webapp.pipeline.kept_answers import operation_path
+from webapp.pipeline.ledger import record_saved
 from webapp.pipeline.publish import publish
+from webapp.pipeline.remote_work import Progress, RemotePiece, RemoteWork
 from webapp.pipeline.stages import TAKE_NOTES
-from webapp.pipeline.steps import StageContext, Stored
+from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcribe import load_transcript
 from webapp.pipeline.transcript import clock_time, write
-from webapp.providers.errors import BlobMissing
-from webapp.providers.ports import Extraction, Field
-from webapp.providers.speech_ports import Analysis, Heard, Point, Sound
+from webapp.pipeline.unsaved import Stored
+from webapp.providers.speech_ports import Analysis, Point, Sound, Transcript
+from webapp.readers.extraction import Extraction, Field
+
+OPERATION = "analyze"
+
+
+@dataclass(frozen=True)
+class NotesOf(RemotePiece[Analysis]):
+    """One call for the notes on a whole transcript."""
+
+    context: StageContext
+    transcript: Transcript
+
+    @property
+    def timeout_seconds(self) -> float:
+        """Notes may take as long as their run."""
+        return self.context.remaining_seconds()
+
+    def start(self, progress: Progress) -> bytes:
+        """Have the notes taken."""
+        found = speech(self.context).analyst.analyze(self.transcript.segments, timeout_seconds=self.timeout_seconds)
+        return found.to_json()
+
+    def read(self, answer: bytes) -> Analysis:
+        """Read what `start` gave."""
+        return Analysis.from_json(answer)
 
 
 @dataclass(frozen=True)
 class Noted:
-    """The notes, where they lie, and what they took."""
+    """Where the notes lie, and on how many segments."""
 
     extraction_path: str
     analysis_path: str
     segments: int
-    seconds: float
-    reused: bool
 
 
 def analyze(context: StageContext) -> None:
@@ -40,50 +64,40 @@ def analyze(context: StageContext) -> None:
 
 
 def _compute(context: StageContext) -> Noted:
-    started = monotonic()
-    heard, sound = load_transcript(context), load_sound(context)
-    path = _cache_path(context, heard)
-    analysis = _cached(context, path)
-    reused = analysis is not None
-    if analysis is None:
-        analysis = speech(context).analyst.analyze(heard.segments, timeout_seconds=context.remaining_seconds())
-        # Saved before it is counted: an answer that was paid for is never asked for again.
-        context.providers.blobs.put_bytes(path, analysis.to_json())
-    data = as_extraction(heard, sound, analysis).to_json()
+    transcript, sound = load_transcript(context), load_sound(context)
+    path, segments = _answer_path(context, transcript), len(transcript.segments)
+    piece = NotesOf(path, operation_path(path), segments, context, transcript)
+    (analysis,) = RemoteWork(context, speech(context).analyst.name, OPERATION, [piece]).finish()
+    data = as_extraction(transcript, sound, analysis).to_json()
     extraction_path = artifact_path(context, "extraction", data, "json")
     context.providers.blobs.put_bytes(extraction_path, data)
-    return Noted(extraction_path, path, len(heard.segments), monotonic() - started, reused)
+    return Noted(extraction_path, path, segments)
 
 
-def _cache_path(context: StageContext, heard: Heard) -> str:
+def _answer_path(context: StageContext, transcript: Transcript) -> str:
     analyst = speech(context).analyst
-    key = digest(f"{analyst.version}\n{analyst.options_key()}\n{digest(heard.to_json())}".encode())[:16]
-    return f"{cache_folder(context.org_id, find_source(context).sha256)}notes-{analyst.name}-{key}.json"
+    # Written as kept answers of earlier versions were named: another writer of JSON spells small numbers differently.
+    written = json.dumps(asdict(transcript), ensure_ascii=False, separators=(",", ":")).encode()
+    key = digest(f"{analyst.version}\n{analyst.options_key()}\n{digest(written)}".encode())[:16]
+    return f"{find_source(context).answers_folder}notes-{analyst.name}-{key}.json"
 
 
-def _cached(context: StageContext, path: str) -> Analysis | None:
-    try:
-        return Analysis.from_json(context.providers.blobs.read_bytes(path))
-    except (BlobMissing, ValueError):
-        return None
-
-
-def as_extraction(heard: Heard, sound: Sound, analysis: Analysis) -> Extraction:
+def as_extraction(transcript: Transcript, sound: Sound, analysis: Analysis) -> Extraction:
     """A recording in the form of any document: its text, and the notes as fields."""
     return Extraction(
         extractor=analysis.analyst,
         version=analysis.version,
-        markdown=write(heard).markdown,
+        markdown=write(transcript).markdown,
         title=sound.title,
-        language=heard.language,
-        fields=tuple(_fields(heard, sound, analysis)),
+        language=transcript.language,
+        fields=tuple(_fields(transcript, sound, analysis)),
         warnings=sound.warnings,
         partial=bool(sound.warnings),
     )
 
 
-def _fields(heard: Heard, sound: Sound, analysis: Analysis) -> list[Field]:
-    speakers = dict.fromkeys(segment.speaker for segment in heard.segments if segment.speaker)
+def _fields(transcript: Transcript, sound: Sound, analysis: Analysis) -> list[Field]:
+    speakers = dict.fromkeys(segment.speaker for segment in transcript.segments if segment.speaker)
     return [
         Field("Summary", analysis.summary),
         *(Field("Topic", topic) for topic in analysis.topics),
@@ -100,7 +114,6 @@ def _points(name: str, points: tuple[Point, ...]) -> list[Field]:
 
 
 def _store(context: StageContext, result: Noted) -> Stored:
-    name = speech(context).analyst.name
-    record_call(context, name, "analyze", units=result.segments, seconds=result.seconds, reused=result.reused)
+    reused = record_saved(context, speech(context).analyst.name, OPERATION, result.segments)
     artifacts = {"extraction": result.extraction_path, "analysis": result.analysis_path}
-    return Stored(artifacts=artifacts, details={"segments": result.segments}, reused=result.reused)
+    return Stored(artifacts=artifacts, details={"segments": result.segments}, reused=reused)

@@ -1,13 +1,15 @@
-"""Where the blobs of a document lie, and what may be cleared away once a result is published."""
+"""Where the blobs of a document lie, and what is cleared away once a result is published."""
 
 import hashlib
 import logging
 from collections.abc import Callable, Collection
 from typing import TypeVar, cast
-from uuid import UUID
 
+from webapp.database_errors import DATABASE_ERRORS
+from webapp.db import reading
+from webapp.documents import blob_layout, library, replaced
 from webapp.pipeline.steps import StageContext
-from webapp.providers.errors import BlobMissing, ProviderError
+from webapp.provider_errors import BlobMissing, ProviderError
 
 _log = logging.getLogger(__name__)
 
@@ -25,12 +27,15 @@ def artifact_path(context: StageContext, kind: str, data: bytes, ending: str) ->
     A retry writes the same bytes to the same place. Another run writes elsewhere, so what readers
     are served is never written over, and clearing up after one run can't hit another.
     """
-    return f"{_folder(context)}{context.run_id}/{kind}-{digest(data)[:16]}.{ending}"
+    name = f"{kind}-{digest(data)[:16]}.{ending}"
+    return blob_layout.artifact(context.org_id, context.document_id, context.run_id, name)
 
 
 def read_artifact(context: StageContext, name: str) -> bytes:
     """Read what an earlier step saved. Where it is gone the next attempt makes it again, so that is no end."""
     path = context.artifact(name)
+    if unsaved := context.unsaved_blobs.get(path):
+        return unsaved.data
     try:
         return context.providers.blobs.read_bytes(path)
     except BlobMissing as error:
@@ -45,28 +50,25 @@ def parsed(context: StageContext, name: str, parse: Callable[[bytes], Parsed]) -
     return cast(Parsed, context.parsed[path])
 
 
-def clear_away(context: StageContext, kept: Collection[str]) -> None:
-    """Remove what this run and earlier ones left, but for what is kept: best effort, after the commit.
+def clear_away(context: StageContext, served: Collection[str]) -> None:
+    """Remove what this run and earlier ones made along the way: best effort, after the commit.
 
-    Runs of a document follow one another in the order of their ids, so an older run has ended.
+    What readers are served stays (`served` is what this run has published), and so does what they were served before:
+    somebody may be about to open it. Runs of a document follow one another in the order of their ids, so an older run
+    has ended.
     """
-    blobs = context.providers.blobs
+    blobs, folder = context.providers.blobs, blob_layout.document_folder(context.org_id, context.document_id)
     try:
-        for blob in list(blobs.list(_folder(context))):
-            run_id = _run_of(blob.path.removeprefix(_folder(context)))
-            if run_id is not None and run_id <= context.run_id and blob.path not in kept:
-                blobs.delete(blob.path)
-    except ProviderError as error:
-        _log.warning("old artifacts of document %s stay behind: %s", context.document_id, error.code)
-
-
-def _folder(context: StageContext) -> str:
-    return f"{context.org_id}/documents/{context.document_id}/"
-
-
-def _run_of(path: str) -> UUID | None:
-    name, slash, _ = path.partition("/")
-    try:
-        return UUID(name) if slash else None
-    except ValueError:
-        return None
+        runs = {blob.path: blob_layout.run_of(blob.path) for blob in blobs.list(folder)}
+        found = {path: run_id for path, run_id in runs.items() if run_id is not None and path not in served}
+        if not found:
+            return
+        # One look at both: what is served now may be replaced by the time it is looked at again.
+        with reading(context.org_id):
+            kept = replaced.paths_of(context.org_id, context.document_id)
+            kept.update(library.artifact_paths(context.org_id, context.document_id).values())
+        for path, run_id in found.items():
+            if run_id <= context.run_id and path not in kept:
+                blobs.delete(path)
+    except (ProviderError, *DATABASE_ERRORS) as error:
+        _log.warning("old artifacts of document %s stay behind: %s", context.document_id, type(error).__name__)

@@ -9,17 +9,18 @@ from pathlib import Path
 from webapp.clock import monotonic
 from webapp.pipeline import lifecycle
 from webapp.pipeline.artifacts import digest, read_artifact
-from webapp.pipeline.extract import Source, cache_folder, find_source
+from webapp.pipeline.extract import Source, find_source
 from webapp.pipeline.ledger import record_call
 from webapp.pipeline.stages import READ_SOUND, TRANSCRIBE_START
-from webapp.pipeline.steps import StageContext, Stored
-from webapp.providers.errors import BlobExists, BlobMissing, ProviderUnavailable
+from webapp.pipeline.steps import StageContext
+from webapp.pipeline.unsaved import Stored
+from webapp.provider_errors import BlobExists, BlobMissing, ProviderUnavailable
 from webapp.providers.ports import BlobStore
 from webapp.providers.speech_ports import Sound, SpeechProviders
 
 
 @dataclass(frozen=True)
-class Extracted:
+class ExtractedSound:
     """The sound, what is known of it, and what it took."""
 
     facts_path: str
@@ -58,10 +59,10 @@ def load_sound(context: StageContext) -> Sound:
     return Sound.from_json(read_artifact(context, READ_SOUND.artifact or ""))
 
 
-def _compute(context: StageContext, source: Source) -> Extracted:
+def _compute(context: StageContext, source: Source) -> ExtractedSound:
     started = monotonic()
     key = digest(f"{speech(context).reader.version}\n{source.content_type}".encode())[:16]
-    stem = f"{cache_folder(context.org_id, source.sha256)}sound-{key}"
+    stem = f"{source.answers_folder}sound-{key}"
     facts_path, audio_path = f"{stem}.json", f"{stem}.ogg"
     sound = _cached(context.providers.blobs, facts_path, audio_path)
     reused = sound is not None
@@ -69,7 +70,7 @@ def _compute(context: StageContext, source: Source) -> Extracted:
         sound = _read(context, source, audio_path)
         # Last: where the facts are, the sound is.
         context.providers.blobs.put_bytes(facts_path, sound.to_json())
-    return Extracted(facts_path, audio_path, sound, monotonic() - started, reused)
+    return ExtractedSound(facts_path, audio_path, sound, monotonic() - started, reused)
 
 
 def _cached(blobs: BlobStore, facts_path: str, audio_path: str) -> Sound | None:
@@ -107,7 +108,7 @@ def _growing(folder: Path) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-def _store(context: StageContext, result: Extracted) -> Stored:
+def _store(context: StageContext, result: ExtractedSound) -> Stored:
     units = round(result.sound.duration_seconds)
     record_call(context, "local", "extract_audio", units=units, seconds=result.seconds, reused=result.reused)
     return Stored(

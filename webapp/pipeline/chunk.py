@@ -6,7 +6,7 @@ a reprocess keeps the ids of what did not change.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid5
 
@@ -16,11 +16,13 @@ from webapp.pipeline.artifacts import artifact_path, digest, parsed, read_artifa
 from webapp.pipeline.extract import load_extraction
 from webapp.pipeline.markdown import find_headings, unmark
 from webapp.pipeline.stages import CHUNK
-from webapp.pipeline.steps import StageContext, Stored
+from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcript import NO_CUES, Cues, write
-from webapp.providers.errors import BadInput, FailureCode
-from webapp.providers.ports import Extraction
-from webapp.providers.speech_ports import Heard
+from webapp.pipeline.unsaved import Stored
+from webapp.provider_errors import BadInput, FailureCode
+from webapp.providers.speech_ports import Transcript
+from webapp.readers.extraction import Extraction
+from webapp.search.passages import says_something
 
 CHUNK_CHARACTERS = (600, 1000)
 # The splitter's time grows with the square of a text that offers no place to cut, so it never
@@ -45,7 +47,7 @@ class StagedChunk:
 
 def chunk(context: StageContext) -> None:
     """The step: cut the extracted text, and stage the passages as a blob."""
-    context.step(CHUNK, lambda: _compute(context), lambda result: _stored(*result))
+    context.step(CHUNK, lambda: _compute(context), lambda count: Stored(details={"chunks": count}))
 
 
 def load_chunks(context: StageContext) -> list[StagedChunk]:
@@ -53,13 +55,18 @@ def load_chunks(context: StageContext) -> list[StagedChunk]:
     return parsed(context, "chunks", _from_json)
 
 
-def make_chunks(document_id: UUID, extraction: Extraction, cues: Cues = NO_CUES) -> list[StagedChunk]:
-    """Cut a document's text into passages; `cues` say when the text of a recording was said."""
+def make_chunks(
+    document_id: UUID, extraction: Extraction, cues: Cues = NO_CUES, check: Callable[[], None] = lambda: None
+) -> list[StagedChunk]:
+    """Cut a document's text into passages; `cues` say when the text of a recording was said.
+
+    `check` is called before each piece of the text, and raises where no more may be begun.
+    """
     unmarked = unmark(extraction.markdown, extraction.page_count)
     headings = find_headings(unmarked.text)
     seen: Counter[str] = Counter()
     chunks: list[StagedChunk] = []
-    for offset, text in _cut(unmarked.text):
+    for offset, text in _cut(unmarked.text, check):
         sha256 = digest(text.encode())
         time_from, time_to = cues.span(offset, offset + len(text))
         chunks.append(
@@ -79,25 +86,21 @@ def make_chunks(document_id: UUID, extraction: Extraction, cues: Cues = NO_CUES)
     return chunks
 
 
-def _compute(context: StageContext) -> tuple[str, int]:
-    chunks = make_chunks(context.document_id, load_extraction(context), _cues(context))
+def _compute(context: StageContext) -> int:
+    chunks = make_chunks(context.document_id, load_extraction(context), _cues(context), context.check)
     if not chunks:
         raise BadInput("the document holds no text", code=FailureCode.NO_TEXT)
     data = _to_json(chunks)
     path = artifact_path(context, "chunks", data, "json")
-    context.providers.blobs.put_bytes(path, data)
+    context.make("chunks", path, data)
     context.parsed[path] = chunks
-    return path, len(chunks)
+    return len(chunks)
 
 
 def _cues(context: StageContext) -> Cues:
     if "transcript" not in context.checkpoint["artifacts"]:
         return NO_CUES
-    return write(Heard.from_json(read_artifact(context, "transcript"))).cues
-
-
-def _stored(path: str, count: int) -> Stored:
-    return Stored(artifacts={"chunks": path}, details={"chunks": count})
+    return write(Transcript.from_json(read_artifact(context, "transcript"))).cues
 
 
 def _to_json(chunks: Sequence[StagedChunk]) -> bytes:
@@ -110,11 +113,14 @@ def _from_json(data: bytes) -> list[StagedChunk]:
     return [StagedChunk(**(row | {"id": UUID(row["id"])})) for row in json.loads(data)]
 
 
-def _cut(text: str) -> Iterator[tuple[int, str]]:
+def _cut(text: str, check: Callable[[], None]) -> Iterator[tuple[int, str]]:
+    # In this process: a child would cost a document of one page 4 ms and a copy of its text, and no piece of this size
+    # that was tried, hostile ones among them, keeps other threads from running for as long as 50 ms.
     splitter = MarkdownSplitter(CHUNK_CHARACTERS)
     for start, piece in _pieces(text):
+        check()
         for offset, found in splitter.chunk_indices(piece):
-            if found.strip():
+            if says_something(found):
                 yield start + offset, found
 
 

@@ -4,7 +4,7 @@ It follows the publishing of a result, as a job of its own that nobody waits for
 document published anew, or others changed or gone: what it can't store any more it leaves out.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import Any
 from uuid import UUID
@@ -12,12 +12,14 @@ from uuid import UUID
 from sqlalchemy import select
 
 from webapp import db
+from webapp.batches import batches
 from webapp.documents.model import Document
 from webapp.jobs.queue import Lease, NewJob
 from webapp.jobs.states import Priority
 from webapp.pipeline.stages import CONNECT, DETECT_CONNECTIONS
-from webapp.pipeline.steps import StageContext, Stored
-from webapp.search import connections, neighbours, values
+from webapp.pipeline.steps import StageContext
+from webapp.pipeline.unsaved import Stored
+from webapp.search import connections, neighbours, passages, values
 from webapp.search.connections import Kind, Link
 from webapp.search.neighbours import Near, Nearest
 
@@ -32,8 +34,7 @@ def follow_up(lease: Lease, job_attempts: int) -> NewJob:
     """The job that follows a published result."""
     return NewJob(
         org_id=lease.org_id,
-        document_id=lease.document_id,
-        run_id=lease.run_id,
+        run=lease.run,
         stage=DETECT_CONNECTIONS,
         max_attempts=max(ATTEMPTS_LEAST, job_attempts),
         priority=Priority.BACKGROUND,
@@ -71,7 +72,12 @@ def _published(context: StageContext) -> str | None:
 
 
 def _near(context: StageContext, model: str) -> Iterator[Link]:
-    for near in _by_index(context, model) if _has_index(context, model) else _by_comparing(context, model):
+    found = list(_by_index(context, model) if _has_index(context, model) else _by_comparing(context, model))
+    with db.reading(context.org_id):
+        empty = passages.without_words(context.org_id, {end for near in found for end in (near.source, near.target)})
+    for near in found:
+        if near.source in empty or near.target in empty:
+            continue
         kind = Kind.NEAR_DUPLICATE if near.score >= NEAR_DUPLICATE else Kind.SIMILAR
         yield Link(near.source, near.target, near.document_id, kind, near.score)
 
@@ -101,7 +107,7 @@ def _by_index(context: StageContext, model: str) -> Iterator[Near]:
     org_id, document_id = context.org_id, context.document_id
     with db.reading(org_id):
         sources = list(neighbours.of_document(org_id, document_id, model).ids)
-    for number, part in enumerate(_parts(sources)):
+    for number, part in enumerate(batches(sources, SOURCES_PER_QUERY)):
         context.check()
         with db.reading(org_id):
             yield from neighbours.by_index(org_id, document_id, model, part, context.linking)
@@ -132,9 +138,3 @@ def _store(context: StageContext, links: list[Link]) -> Stored:
     changed = connections.replace(org_id, document_id, links)
     details: dict[str, Any] = {"added": changed.added, "kept": changed.kept, "removed": changed.removed}
     return Stored(details=details | ({"vanished": changed.vanished} if changed.vanished else {}))
-
-
-def _parts(ids: Iterable[UUID]) -> Iterator[list[UUID]]:
-    rest = iter(ids)
-    while part := list(islice(rest, SOURCES_PER_QUERY)):
-        yield part

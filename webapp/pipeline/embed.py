@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -10,16 +11,24 @@ from numpy.typing import NDArray
 
 from webapp import db
 from webapp.clock import monotonic
+from webapp.database_errors import DATABASE_ERRORS
 from webapp.pipeline.chunk import StagedChunk, load_chunks
-from webapp.pipeline.ledger import record_call
+from webapp.pipeline.kept_answers import Answer, Vectors, keep, outcome_of, store_late_vectors
+from webapp.pipeline.ledger import paid_units, record_call, record_saved
+from webapp.pipeline.reservations import Call, Wanted, is_paid, reserve
 from webapp.pipeline.stages import EMBED
-from webapp.pipeline.steps import StageContext, Stored
-from webapp.providers.errors import ProviderError
+from webapp.pipeline.steps import StageContext, WaitsForOthers
+from webapp.pipeline.unsaved import Stored
+from webapp.pipeline.until_stored import until_stored
+from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Embedder
 from webapp.search import vector_cache
 
 Vector = NDArray[np.float32]
 UNIT_TOLERANCE = 0.01
+OPERATION = "embed"
+# Whoever waits for a turn looks so often whether an answer came meanwhile, or the process wants to end.
+LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -38,26 +47,44 @@ def embed(context: StageContext) -> None:
 
 
 def embed_missing(context: StageContext, chunks: Sequence[StagedChunk]) -> Embedded:
-    """Ask for the vectors that nobody asked for yet; a crash loses the calls in flight and no others."""
+    """Ask for the vectors that nobody asked for yet; a crash loses the calls in flight and no others.
+
+    WaitsForOthers where other jobs are asking for some of these texts: all own calls are made and saved then.
+    """
     texts = {chunk.sha256: chunk.text for chunk in chunks}
     known = known_hashes(context, texts.keys())
+    if len(known) < len(texts) and is_paid(context.providers.embedder.name) and _store_late(context):
+        known = known_hashes(context, texts.keys())
     missing = {sha256: text for sha256, text in texts.items() if sha256 not in known}
     with _Calls(context, done=len(known), total=len(texts)) as calls:
         for batch in _batches(missing, context.providers.embedder):
             calls.make(batch)
-    return Embedded(asked=len(missing), known=len(known))
+    if calls.others and calls.others - known_hashes(context, calls.others):
+        raise WaitsForOthers
+    return Embedded(asked=len(missing) - len(calls.others), known=len(known) + len(calls.others))
+
+
+def _store_late(context: StageContext) -> bool:
+    return until_stored(context, lambda: store_late_vectors(context.providers.blobs, context.org_id))
 
 
 def known_hashes(context: StageContext, hashes: Collection[str]) -> set[str]:
     """Which of these texts have a vector already."""
+    own = context.vectors.keys() & set(hashes)
+    others = set(hashes) - own
+    if not others:
+        return own
     with db.reading(context.org_id):
-        return vector_cache.known(context.org_id, context.providers.embedder.model, hashes)
+        return own | vector_cache.known(context.org_id, context.providers.embedder.model, others)
 
 
-def load_vectors(context: StageContext, hashes: Collection[str]) -> dict[str, Vector]:
+def load_vectors(context: StageContext, hashes: set[str]) -> dict[str, Vector]:
     """The vectors of these texts."""
+    own = {sha256: context.vectors[sha256] for sha256 in hashes if sha256 in context.vectors}
+    if len(own) == len(hashes):
+        return own
     with db.reading(context.org_id):
-        return vector_cache.load(context.org_id, context.providers.embedder.model, hashes)
+        return own | vector_cache.load(context.org_id, context.providers.embedder.model, hashes - own.keys())
 
 
 @dataclass(frozen=True)
@@ -65,96 +92,174 @@ class _Brought:
     """What one call brought: vectors, or why there are none."""
 
     hashes: tuple[str, ...]
+    call: Call | None
     seconds: float
     vectors: Vector | None = None
-    failure: ProviderError | None = None
+    failure: Exception | None = None
 
     @property
     def outcome(self) -> str | None:
         """What stands on the bill: nothing where the call was refused."""
-        if self.failure is None:
-            return "ok"
-        return "unknown" if self.failure.is_outcome_unknown else None
+        return "ok" if self.failure is None else outcome_of(self.failure)
+
+    def answer(self, call: Call, context: StageContext) -> Answer:
+        """What is kept of a paid call."""
+        if self.vectors is None:
+            return Answer(call.id, self.seconds, self.outcome)
+        by_text = dict(zip(self.hashes, self.vectors, strict=True))
+        vectors = Vectors(context.providers.embedder.model, context.document_id, by_text)
+        return Answer(call.id, self.seconds, brought=vectors)
 
 
 class _Calls:
     """Makes calls side by side, as many as the embedder likes, and saves what each brings as it comes.
 
     Only this thread talks to the database. A call keeps its place until its answer is saved, so a
-    crash loses no more calls than may be made at once.
+    crash loses no more calls than may be made at once. A paid call is reserved once it has its turn
+    at the embedder, never before: nobody waits for a call that waits itself.
     """
 
     def __init__(self, context: StageContext, done: int, total: int) -> None:
+        self.others: set[str] = set()
+        """Texts that other jobs are asking for."""
         self._context = context
+        self._embedder = context.providers.embedder
+        self._is_paid = is_paid(self._embedder.name)
         self._done = done
+        self._has_noted = False
         self._total = total
-        self._limit = context.providers.embedder.concurrency
+        self._limit = self._embedder.concurrency
         self._pool = ThreadPoolExecutor(self._limit, thread_name_prefix="embed")
-        self._on_their_way: set[Future[_Brought]] = set()
+        self._on_their_way: dict[Future[_Brought], Call | None] = {}
 
     def make(self, texts: Mapping[str, str]) -> None:
-        """Make a call as soon as there is a place for it."""
-        self._context.check()
-        embedder = self._context.providers.embedder
+        """Make a call as soon as there is a place for it, for those of these texts that nobody else asks for."""
+        self._wait_for_turn()
+        if not self._is_paid:
+            self._begin(texts, None)
+            return
+        with ExitStack() as unless_called:
+            unless_called.callback(self._embedder.turns.release)
+            call = self._reserve(texts)
+            if call is None:
+                return
+            unless_called.pop_all()
+        self._begin({sha256: texts[sha256] for sha256 in call.keys}, call)
+
+    def _wait_for_turn(self) -> None:
+        """Wait for a place among our calls and those of this process; what comes meanwhile is saved."""
+        while True:
+            self._context.check()
+            while len(self._on_their_way) >= self._limit:
+                _raise(self._save_next())
+            if not self._is_paid or self._embedder.turns.acquire(timeout=0 if self._on_their_way else LOOK_SECONDS):
+                return
+            if self._on_their_way:
+                _raise(self._save_next(LOOK_SECONDS))
+
+    def _begin(self, texts: Mapping[str, str], call: Call | None) -> None:
         if self._limit == 1:
             # Side by side with nobody: no thread is needed for that.
-            _raise(self._save([_call(embedder, texts)]))
+            _raise(self._save([_call(self._embedder, texts, call)]))
             return
-        while len(self._on_their_way) >= self._limit:
-            _raise(self._save_next())
-        self._on_their_way.add(self._pool.submit(_call, embedder, texts))
+        self._on_their_way[self._pool.submit(_call, self._embedder, texts, call)] = call
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Save what is still on its way; where something failed, too: it is paid for."""
-        failures = []
-        if kind is not None:
-            self._on_their_way = {call for call in self._on_their_way if not call.cancel()}
+        failures: list[BaseException | None] = []
         try:
+            if kind is not None:
+                self._cancel()
             while self._on_their_way:
-                failures.append(self._save_next())
+                try:
+                    failures.append(self._save_next(is_over=kind is not None))
+                except DATABASE_ERRORS as error:
+                    # The others may have better luck, or lie among the blobs then.
+                    failures.append(error)
         finally:
             self._pool.shutdown()
         if kind is None:
             _raise(next(filter(None, failures), None))
 
-    def _save_next(self) -> BaseException | None:
+    def _reserve(self, texts: Mapping[str, str]) -> Call | None:
+        context, model = self._context, self._embedder.model
+        by_key = {f"embed/{model}/{sha256}": sha256 for sha256 in texts}
+
+        def known(keys: Collection[str]) -> set[str]:
+            found = vector_cache.known(context.org_id, model, [by_key[key] for key in keys])
+            return {key for key in keys if by_key[key] in found}
+
+        call = reserve(context, Wanted(self._embedder.name, OPERATION, dict.fromkeys(by_key, 1), known=known))
+        ours = [by_key[key] for key in call.keys] if call else []
+        self.others |= texts.keys() - set(ours)
+        return call and replace(call, keys=tuple(ours))
+
+    def _cancel(self) -> None:
+        """Those that have not begun are not made."""
+        cancelled = [each for each in self._on_their_way if each.cancel()]
+        calls = [call for each in cancelled if (call := self._on_their_way.pop(each)) is not None]
+        if calls:
+            for _ in calls:
+                self._embedder.turns.release()
+            keep(self._context, [Answer(call.id, 0.0, outcome=None) for call in calls])
+
+    def _save_next(self, seconds: float | None = None, *, is_over: bool = False) -> BaseException | None:
         """Wait for a call and save what came meanwhile; a failure comes back where one brought nothing."""
-        done, self._on_their_way = wait(self._on_their_way, return_when=FIRST_COMPLETED)
+        done, _ = wait(self._on_their_way, seconds, return_when=FIRST_COMPLETED)
+        if not done:
+            return None
+        for each in done:
+            del self._on_their_way[each]
         mistakes = [mistake for call in done if (mistake := call.exception())]
-        failure = self._save([call.result() for call in done if not call.exception()])
+        failure = self._save([call.result() for call in done if not call.exception()], is_over=is_over)
         return mistakes[0] if mistakes else failure
 
-    def _save(self, brought: Sequence[_Brought]) -> ProviderError | None:
+    def _save(self, brought: Sequence[_Brought], *, is_over: bool = False) -> Exception | None:
         """One transaction for all that came, as the disk takes its time for each; the first failure comes back."""
         context = self._context
-        if any(each.outcome for each in brought):
-            with context.transaction():
-                for each in brought:
-                    self._keep(each)
+        if self._is_paid:
+            keep(context, [each.answer(each.call, context) for each in brought if each.call])
+        elif any(each.outcome for each in brought):
+            for each in brought:
+                self._note(each)
         self._done += sum(len(each.hashes) for each in brought if each.vectors is not None)
-        context.progress(self._done / self._total)
+        if not is_over:
+            context.progress(self._done / self._total)
         return next((each.failure for each in brought if each.failure), None)
 
-    def _keep(self, brought: _Brought) -> None:
-        context, embedder = self._context, self._context.providers.embedder
-        if brought.vectors is not None:
-            vectors = dict(zip(brought.hashes, brought.vectors, strict=True))
+    def _note(self, brought: _Brought) -> None:
+        """Nothing was paid for it: it is stored with what else this attempt does."""
+        context, embedder = self._context, self._embedder
+        if self._has_noted:
+            # One batch in a transaction: two jobs with the same texts in another order would wait for each other.
+            context.save()
+        self._has_noted = True
+        vectors = {} if brought.vectors is None else dict(zip(brought.hashes, brought.vectors, strict=True))
+        context.vectors.update(vectors)
+
+        def store() -> None:
             vector_cache.save(context.org_id, embedder.model, vectors)
-        if brought.outcome is not None:
-            units, seconds = len(brought.hashes), brought.seconds
-            record_call(context, embedder.name, "embed", units=units, seconds=seconds, outcome=brought.outcome)
+            if brought.outcome is not None:
+                units, seconds = len(brought.hashes), brought.seconds
+                record_call(context, embedder.name, OPERATION, units=units, seconds=seconds, outcome=brought.outcome)
+
+        context.later(store)
 
 
-def _call(embedder: Embedder, texts: Mapping[str, str]) -> _Brought:
+def _call(embedder: Embedder, texts: Mapping[str, str], call: Call | None) -> _Brought:
     started = monotonic()
     try:
         vectors = checked_vectors(embedder, list(texts.values()))
-    except ProviderError as error:
-        return _Brought(tuple(texts), monotonic() - started, failure=error)
-    return _Brought(tuple(texts), monotonic() - started, vectors)
+    # A mistake of ours, too, must not leave it open whether the call was made.
+    except Exception as error:  # noqa: BLE001 - raised again by whoever saves
+        return _Brought(tuple(texts), call, monotonic() - started, failure=error)
+    finally:
+        if call is not None:
+            embedder.turns.release()
+    return _Brought(tuple(texts), call, monotonic() - started, vectors)
 
 
 def _raise(failure: BaseException | None) -> None:
@@ -176,10 +281,12 @@ def checked_vectors(embedder: Embedder, texts: Sequence[str]) -> Vector:
 
 def store_embedded(context: StageContext, result: Embedded) -> Stored:
     """What the caches saved goes into the ledger, and how much it was into the timeline."""
+    total = result.asked + result.known
     if result.known:
-        name = context.providers.embedder.name
-        record_call(context, name, "embed", units=result.known, seconds=0.0, reused=True)
-    return Stored(details={"embedded": result.asked, "reused": result.known}, reused=result.asked == 0)
+        record_saved(context, context.providers.embedder.name, OPERATION, total)
+    # An earlier attempt of this run may have asked, too.
+    asked = min(total, paid_units(context, OPERATION)) if result.known else result.asked
+    return Stored(details={"embedded": asked, "reused": total - asked}, reused=asked == 0)
 
 
 def _batches(texts: Mapping[str, str], embedder: Embedder) -> Iterator[dict[str, str]]:

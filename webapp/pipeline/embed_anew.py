@@ -17,7 +17,8 @@ from webapp.pipeline.chunk import StagedChunk
 from webapp.pipeline.embed import Vector, embed_missing, load_vectors, store_embedded
 from webapp.pipeline.publish import end_published, mean_direction
 from webapp.pipeline.stages import EMBED, PUBLISH
-from webapp.pipeline.steps import StageContext, Stored
+from webapp.pipeline.steps import StageContext
+from webapp.pipeline.unsaved import Stored
 from webapp.search import index
 
 

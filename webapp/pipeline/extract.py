@@ -1,62 +1,65 @@
 """The file's bytes -> text, fields and tables; asked for once, whatever happens afterwards."""
 
 import re
-from contextlib import ExitStack
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from uuid import UUID
+from typing import cast
 
-from sqlalchemy import select
+from sqlalchemy import Table, bindparam, select
 
 from webapp import db
 from webapp.clock import monotonic
+from webapp.documents import blob_layout
 from webapp.documents.model import Document
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.artifacts import artifact_path, digest, parsed
-from webapp.pipeline.extract_slowly import OPERATION, SlowReading
-from webapp.pipeline.ledger import record_call
-from webapp.pipeline.page_words import PageWords
+from webapp.pipeline.ledger import record_call, record_saved
+from webapp.pipeline.page_windows import OPERATION, read_windows
+from webapp.pipeline.remote_work import local_file
 from webapp.pipeline.stages import EXTRACT, SAVE_MARKDOWN
-from webapp.pipeline.steps import StageContext, Stored
-from webapp.providers.errors import BlobMissing
-from webapp.providers.ports import AnyExtractor, Extraction, SlowExtractor
+from webapp.pipeline.steps import StageContext
+from webapp.pipeline.unsaved import Stored
+from webapp.provider_errors import BlobMissing, ProviderError
+from webapp.providers.ports import AnyExtractor, RemoteExtractor
+from webapp.readers.extraction import Extraction
 
+_documents = cast(Table, Document.__table__)
+_SOURCE = select(*_documents.c["content_type", "blob_path", "sha256", "answers_folder", "published_run_id"]).where(
+    _documents.c.org_id == bindparam("org"), _documents.c.id == bindparam("document")
+)
 _NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
 class Source:
-    """The uploaded file of a document."""
+    """The uploaded file of a document, and where the answers about it are kept."""
 
     content_type: str
-    sha256: str
     blob_path: str
+    answers_folder: str
 
 
 @dataclass(frozen=True)
 class Extracted:
-    """A result, where it lies, and what it took."""
+    """A result, and what it took."""
 
     provider: str
-    path: str
-    pages: int
-    partial: bool
+    extraction: Extraction
     seconds: float
-    reused: bool
-    is_billed: bool
-    """Whether what it cost was written down as it was paid."""
+    is_cached: bool
+    is_remote: bool
+    """Whether a service read it, whose calls are booked as they are made."""
 
 
 def find_source(context: StageContext) -> Source:
     """Look the document up; where it is gone, so is the job."""
     with db.reading(context.org_id) as session:
-        columns = select(Document.content_type, Document.sha256, Document.blob_path)
-        row = session.execute(
-            columns.where(Document.org_id == context.org_id, Document.id == context.document_id)
-        ).one_or_none()
+        row = session.execute(_SOURCE, {"org": context.org_id, "document": context.document_id}).one_or_none()
     if row is None:
         raise LeaseLost
-    return Source(*row)
+    context.is_first_result = row.published_run_id is None
+    folder = blob_layout.answers_folder(context.org_id, row.sha256, row.answers_folder)
+    return Source(row.content_type, row.blob_path, folder)
 
 
 def extract(context: StageContext) -> None:
@@ -67,7 +70,7 @@ def extract(context: StageContext) -> None:
 
 def save_markdown(context: StageContext) -> None:
     """The step: put the text where readers will be served from."""
-    context.step(SAVE_MARKDOWN, lambda: _write_markdown(context), lambda path: Stored(artifacts={"markdown": path}))
+    context.step(SAVE_MARKDOWN, lambda: _write_markdown(context), lambda _: Stored())
 
 
 def load_extraction(context: StageContext) -> Extraction:
@@ -75,38 +78,35 @@ def load_extraction(context: StageContext) -> Extraction:
     return parsed(context, "extraction", Extraction.from_json)
 
 
-def cache_folder(org_id: UUID, sha256: str) -> str:
-    """Where all the extractions of these bytes lie: to be removed together with their document."""
-    return f"{org_id}/extractions/{sha256}/"
+def keep_extraction(context: StageContext) -> None:
+    """Keep what was read for the next run over the same bytes, unless it was stored before.
+
+    It cost nothing, and a file that the disk has lost is read again: so it is neither synced nor tried twice.
+    """
+    path = context.artifact("extraction")
+    if unsaved := context.unsaved_blobs.pop(path, None):
+        with suppress(ProviderError):
+            context.providers.blobs.put_bytes(path, unsaved.data, durably=False)
 
 
-def cache_path(org_id: UUID, source: Source, extractor: AnyExtractor) -> str:
-    """Where the extraction of these bytes lies: by everything that can change it."""
+def cache_path(source: Source, extractor: AnyExtractor) -> str:
+    """Where the extraction of a file lies: by everything that can change it."""
     options = digest(f"{extractor.version}\n{extractor.options_key()}\n{source.content_type}".encode())[:16]
     name = _NOT_IN_PATHS.sub("-", f"{extractor.name}-{extractor.version}")[:150]
-    return f"{cache_folder(org_id, source.sha256)}{name}-{options}.json"
-
-
-def words_path(extraction_path: str) -> str:
-    """Where the words of an extraction lie, with their places; there is nothing where they have none."""
-    return f"{extraction_path.removesuffix('.json')}.words.jsonl"
+    return f"{source.answers_folder}{name}-{options}.json"
 
 
 def _compute(context: StageContext, source: Source) -> Extracted:
-    slow = context.providers.slow_for(source.content_type)
-    extractor: AnyExtractor = slow or context.providers.extractor
-    path = cache_path(context.org_id, source, extractor)
+    remote = context.providers.remote_for(source.content_type)
+    extractor: AnyExtractor = remote or context.providers.extractor
+    path = cache_path(source, extractor)
     started = monotonic()
     extraction = _cached(context, path)
-    reused, is_billed = extraction is not None, False
-    if extraction is None and slow is not None:
-        extraction, reused = _read_slowly(context, source, slow, path)
-        is_billed = not reused
-    elif extraction is None:
-        extraction = _kept(context, path, _read(context, source))
-    seconds = monotonic() - started
-    pages = extraction.page_count or 1
-    return Extracted(extractor.name, path, pages, extraction.partial, seconds, reused, is_billed)
+    is_cached = extraction is not None
+    if extraction is None:
+        extraction = _read_remotely(context, source, remote, path) if remote else _read(context, source, path)
+    context.made["extraction"], context.parsed[path] = path, extraction
+    return Extracted(extractor.name, extraction, monotonic() - started, is_cached, remote is not None)
 
 
 def _cached(context: StageContext, path: str) -> Extraction | None:
@@ -117,49 +117,45 @@ def _cached(context: StageContext, path: str) -> Extraction | None:
         return None
 
 
-def _read(context: StageContext, source: Source) -> Extraction:
+def _read(context: StageContext, source: Source, path: str) -> Extraction:
     with context.providers.blobs.local_copy(source.blob_path) as file:
-        return context.providers.extractor.extract(
+        found = context.providers.extractor.extract(
             file,
             source.content_type,
             timeout_seconds=min(context.extract_timeout_seconds, context.remaining_seconds()),
             progress=context.progress,
         )
+    return _kept(context, path, found)
+
+
+def _read_remotely(context: StageContext, source: Source, extractor: RemoteExtractor, path: str) -> Extraction:
+    """Read a file at a service: Snoozed until all is there."""
+    question = digest(extractor.answers_key(source.content_type).encode())[:16]
+    folder = f"{source.answers_folder}{extractor.name}-{question}/"
+    with local_file(context.providers.blobs, source.blob_path) as file:
+        found = read_windows(context, extractor, source.content_type, folder, file)
+    # In this attempt or an earlier one.
+    context.has_paid = True
+    return _kept(context, path, found)
 
 
 def _kept(context: StageContext, path: str, extraction: Extraction) -> Extraction:
-    """Store a result: its words first, so that whoever finds the result finds them, too."""
-    words = PageWords()
-    extraction = words.take(extraction)
-    words.save(context.providers.blobs, words_path(path))
-    context.providers.blobs.put_bytes(path, extraction.to_json())
+    context.make("extraction", path, extraction.to_json())
     return extraction
 
 
-def _read_slowly(context: StageContext, source: Source, extractor: SlowExtractor, path: str) -> tuple[Extraction, bool]:
-    """Read a file elsewhere: Snoozed until all is there. Says whether all answers were there before this job."""
-    blobs, words = context.providers.blobs, PageWords()
-    question = digest(extractor.answers_key(source.content_type).encode())[:16]
-    folder = f"{cache_folder(context.org_id, source.sha256)}{extractor.name}-{question}/"
-    with ExitStack() as borrowed:
-        lend = cache(lambda: borrowed.enter_context(blobs.local_copy(source.blob_path)))
-        read = SlowReading(context, extractor, source.content_type, folder, lend).look(words.take)
-    words.save(blobs, words_path(path))
-    extraction = read.joined()
-    blobs.put_bytes(path, extraction.to_json())
-    return extraction, read.reused
-
-
 def _store(context: StageContext, result: Extracted) -> Stored:
-    if not result.is_billed:
-        units, seconds = result.pages, result.seconds
-        record_call(context, result.provider, OPERATION, units=units, seconds=seconds, reused=result.reused)
-    details = {"pages": result.pages} | ({"partial": True} if result.partial else {})
-    return Stored(artifacts={"extraction": result.path}, details=details, reused=result.reused)
+    pages, reused = result.extraction.page_count or 1, result.is_cached
+    if result.is_remote:
+        reused = record_saved(context, result.provider, OPERATION, len(result.extraction.pages)) or reused
+    elif reused:
+        record_saved(context, result.provider, OPERATION, pages)
+    else:
+        record_call(context, result.provider, OPERATION, units=pages, seconds=result.seconds)
+    details = {"pages": pages} | ({"partial": True} if result.extraction.partial else {})
+    return Stored(details=details, reused=reused)
 
 
-def _write_markdown(context: StageContext) -> str:
+def _write_markdown(context: StageContext) -> None:
     data = load_extraction(context).markdown.encode()
-    path = artifact_path(context, "markdown", data, "md")
-    context.providers.blobs.put_bytes(path, data)
-    return path
+    context.make("markdown", artifact_path(context, "markdown", data, "md"), data, is_published=True)

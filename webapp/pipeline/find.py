@@ -7,9 +7,10 @@ from uuid import UUID
 
 from webapp import db
 from webapp.documents import library
-from webapp.pipeline.embed import checked_vectors
+from webapp.pipeline.query_vectors import NotAsked, query_vector
 from webapp.pipeline.services import Services
-from webapp.providers.errors import ProviderError
+from webapp.pipeline.steps import WaitReason
+from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Embedder
 from webapp.search.query import Hit, search
 from webapp.search.vectors import QueryVector
@@ -23,10 +24,12 @@ LIMIT_MAX = 100
 
 @dataclass(frozen=True)
 class Found:
-    """The hits; `words_only` where meaning could not be compared, which a page should say."""
+    """The hits; `words_only` where meaning could not be compared, which a page should say, and why not."""
 
     hits: Sequence[Hit]
     words_only: bool = False
+    reason: WaitReason | None = None
+    """None where the provider does not answer."""
 
 
 def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Found:
@@ -34,11 +37,17 @@ def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Fou
     query = clean_query(text)
     if not query:
         return Found([])
-    vectors = [_vector(embedder, query) for embedder in _embedders(services, org_id)]
-    known = [vector for vector in vectors if vector is not None]
+    reason, known = None, []
+    for embedder in _embedders(services, org_id):
+        try:
+            known.append(QueryVector(embedder.model, query_vector(services, org_id, embedder, query)))
+        except NotAsked as refusal:
+            reason = refusal.reason
+        except ProviderError as error:
+            _log.warning("searching by words alone: %s %s", error.code, error.message)
     with db.reading(org_id):
         hits = search(org_id, query, known, min(limit, LIMIT_MAX), services.settings.data_dir / "index")
-    return Found(hits, words_only=not known)
+    return Found(hits, words_only=not known, reason=None if known else reason)
 
 
 def _embedders(services: Services, org_id: UUID) -> list[Embedder]:
@@ -48,11 +57,3 @@ def _embedders(services: Services, org_id: UUID) -> list[Embedder]:
         used = library.embedding_models(org_id)
     found = [providers.embedder_for(model) for model in used]
     return [embedder for embedder in found if embedder is not None] or [providers.embedder]
-
-
-def _vector(embedder: Embedder, query: str) -> QueryVector | None:
-    try:
-        return QueryVector(embedder.model, checked_vectors(embedder, [query])[0])
-    except ProviderError as error:
-        _log.warning("searching by words alone: %s %s", error.code, error.message)
-        return None

@@ -12,31 +12,36 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Table, bindparam, select
 from sqlalchemy.exc import IntegrityError
 
 from webapp import db
 from webapp.clock import new_id
 from webapp.database_errors import DATABASE_ERRORS
-from webapp.documents import runs
+from webapp.documents import blob_layout, names, runs
 from webapp.documents.model import Document
 from webapp.documents.states import RunState
+from webapp.documents.usage import add_stored, stored_bytes
 from webapp.jobs.states import Priority
 from webapp.pipeline import lifecycle
 from webapp.pipeline.filenames import clean_filename
 from webapp.pipeline.services import Services
-from webapp.providers.errors import ProviderError
+from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Providers
-from webapp.providers.sniff import HEAD_BYTES, Sniffed, mismatch, sniff
+from webapp.readers.filetypes import FileType
+from webapp.readers.sniff import HEAD_BYTES, mismatch, sniff
 
 _log = logging.getLogger(__name__)
 
 _BLOCK_BYTES = 1 << 20
-# Made once: each upload asks it, most of the time for nothing.
-_SAME = select(Document).where(Document.org_id == bindparam("org_id"), Document.sha256 == bindparam("sha256"))
+# Built once, and of the table rather than its class: each upload asks it, most of the time for nothing.
+_documents = cast(Table, Document.__table__)
+_SAME = select(_documents.c.id).where(
+    _documents.c.org_id == bindparam("org_id"), _documents.c.sha256 == bindparam("sha256")
+)
 
 
 class RefusalCode(StrEnum):
@@ -44,6 +49,7 @@ class RefusalCode(StrEnum):
 
     EMPTY = "empty"
     TOO_LARGE = "too_large"
+    ORG_FULL = "org_full"
     UNSUPPORTED = "unsupported"
     MISMATCH = "mismatch"
 
@@ -167,7 +173,7 @@ def ingest(
         return existing or _store(services, _new_document(org_id, incoming, name, kind), incoming, priority)
 
 
-def _check(providers: Providers, incoming: IncomingFile, name: str) -> Sniffed:
+def _check(providers: Providers, incoming: IncomingFile, name: str) -> FileType:
     if incoming.size_bytes == 0:
         raise Refused(RefusalCode.EMPTY, filename=name)
     kind = sniff(incoming.head, name)
@@ -181,7 +187,7 @@ def _check(providers: Providers, incoming: IncomingFile, name: str) -> Sniffed:
     return kind
 
 
-def _new_document(org_id: UUID, incoming: IncomingFile, name: str, kind: Sniffed) -> Document:
+def _new_document(org_id: UUID, incoming: IncomingFile, name: str, kind: FileType) -> Document:
     document_id = new_id()
     return Document(
         id=document_id,
@@ -190,13 +196,9 @@ def _new_document(org_id: UUID, incoming: IncomingFile, name: str, kind: Sniffed
         content_type=kind.content_type,
         size_bytes=incoming.size_bytes,
         sha256=incoming.sha256,
-        blob_path=original_path(org_id, document_id),
+        blob_path=blob_layout.original(org_id, document_id),
+        answers_folder=blob_layout.new_answers_folder(org_id, document_id, incoming.sha256),
     )
-
-
-def original_path(org_id: UUID, document_id: UUID) -> str:
-    """Where an uploaded file lies: made of ids alone, so no name of a person's ever becomes a path."""
-    return f"{org_id}/documents/{document_id}/original"
 
 
 def _store(services: Services, document: Document, incoming: IncomingFile, priority: int) -> Ingested:
@@ -225,6 +227,8 @@ def _commit(services: Services, document: Document, priority: int) -> Ingested:
     with db.transaction(document.org_id) as session:
         session.add(document)
         session.flush()
+        _count_stored(services, document)
+        names.add(document.org_id, document.id, document.filename)
         run_id = lifecycle.queue_first_run(
             services.queue,
             document.org_id,
@@ -236,9 +240,18 @@ def _commit(services: Services, document: Document, priority: int) -> Ingested:
         return Ingested(document, IngestedRun(run_id, RunState.QUEUED))
 
 
+def _count_stored(services: Services, document: Document) -> None:
+    """Add it to what its org stores; Refused where that is too much, whatever was said when its upload began."""
+    add_stored(document.org_id, document.size_bytes)
+    bytes_max = services.settings.limits.org_bytes_max
+    if bytes_max and stored_bytes(document.org_id) > bytes_max:
+        raise Refused(RefusalCode.ORG_FULL, bytes_max=bytes_max)
+
+
 def _find(org_id: UUID, sha256: str) -> Ingested | None:
     with db.reading(org_id) as session:
-        document = session.scalar(_SAME, {"org_id": org_id, "sha256": sha256})
+        document_id = session.scalar(_SAME, {"org_id": org_id, "sha256": sha256})
+        document = session.get(Document, document_id) if document_id else None
         run_id = runs.newest_of(document.id) if document else None
         state = runs.state_of(run_id) if run_id else None
         if document is None or run_id is None or state is None:

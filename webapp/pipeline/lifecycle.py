@@ -17,8 +17,9 @@ from webapp.documents.states import EventKind, FailureType, RunState, RunTrigger
 from webapp.jobs.queue import Job, JobError, JobQueue, Lease, NewJob, Reset
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus, Priority
+from webapp.pipeline import reservations
 from webapp.pipeline.stages import first_stage
-from webapp.providers.errors import BadInput, ProviderError, RateLimited
+from webapp.provider_errors import BadInput, ProviderError, RateLimited
 
 
 class EndCode(StrEnum):
@@ -63,13 +64,12 @@ def queue_run(
         run = runs.create(org_id, document_id, trigger)
         job = NewJob(
             org_id=org_id,
-            document_id=document_id,
-            run_id=run.id,
+            run=LiveRun(run.id, org_id, document_id),
             stage=stage or first_stage(library.content_type(org_id, document_id)),
             max_attempts=max_attempts,
             checkpoint=checkpoint or {},
             priority=priority,
-            held=run.must_wait,
+            must_wait=run.must_wait,
         )
         queue.enqueue([job])
         return run.id
@@ -83,8 +83,7 @@ def queue_first_run(
         run = runs.create_first(org_id, document_id)
         job = NewJob(
             org_id=org_id,
-            document_id=document_id,
-            run_id=run.id,
+            run=LiveRun(run.id, org_id, document_id),
             stage=first_stage(content_type),
             max_attempts=max_attempts,
             priority=priority,
@@ -93,28 +92,12 @@ def queue_first_run(
         return run.id
 
 
-def start_run(queue: JobQueue, lease: Lease) -> bool:
-    """Whether this job may be worked on; if not, it is back in line, or ended with its run.
-
-    A run that is at work already goes on (its job was tried before), and one that has succeeded
-    may have jobs that follow it.
-    """
-    with transaction(lease.org_id):
-        queue.fence(lease)
-        if runs.start(lease.run_id) or runs.state_of(lease.run_id) in {RunState.RUNNING, RunState.SUCCEEDED}:
-            return True
-        if runs.state_of(lease.run_id) is RunState.QUEUED:
-            queue.hold(lease)
-        else:
-            queue.cancel_run(lease.run_id)
-        return False
-
-
 def succeed_run(queue: JobQueue, lease: Lease) -> None:
     """The run and its job are done."""
     with transaction(lease.org_id):
         queue.complete(lease)
-        _release_next(queue, runs.succeed(lease.run_id))
+        if lease.run is not None:
+            _let_next_in(queue, runs.succeed(lease.run.id))
 
 
 def hand_on(
@@ -131,8 +114,7 @@ def hand_on(
         queue.complete(lease)
         job = NewJob(
             org_id=lease.org_id,
-            document_id=lease.document_id,
-            run_id=lease.run_id,
+            run=lease.run,
             stage=stage,
             max_attempts=max_attempts,
             checkpoint=checkpoint,
@@ -202,8 +184,8 @@ def wait_for_room(queue: JobQueue, lease: Lease, seconds: float) -> None:
 
 
 def time_out_run(queue: JobQueue, run: LiveRun) -> bool:
-    """End a run whose window is over; its worker, if one still lives, can write nothing more."""
-    error = JobError(EndCode.RUN_TIMED_OUT, "the run exceeded its window")
+    """End a run whose time is over; its worker, if one still lives, can write nothing more."""
+    error = JobError(EndCode.RUN_TIMED_OUT, "the run exceeded its time limit")
     return _end_from_outside(queue, run, lambda: queue.fail_run(run.id, error), lambda: runs.time_out(run.id))
 
 
@@ -211,9 +193,9 @@ def time_out_own_run(queue: JobQueue, lease: Lease) -> None:
     """The same by the run's own worker, as long as the job is its own."""
     with transaction(lease.org_id):
         queue.fence(lease)
-        if not time_out_run(queue, LiveRun(lease.run_id, lease.org_id, lease.document_id)):
+        if lease.run is None or not time_out_run(queue, lease.run):
             # The run has ended: only what follows it has taken too long.
-            queue.fail(lease, JobError(EndCode.RUN_TIMED_OUT, "the job exceeded its window"), permanent=True)
+            queue.fail(lease, JobError(EndCode.RUN_TIMED_OUT, "the job exceeded its time limit"), permanent=True)
 
 
 def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
@@ -245,7 +227,8 @@ def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = Non
         job = queue.get(job_id)
         if job is None or job.org_id != org_id:
             return Refusal.UNKNOWN
-        if cancel_run(queue, org_id, job.document_id, job.run_id, by) or queue.cancel_run(job.run_id):
+        run = job.run
+        if run and (cancel_run(queue, org_id, run.document_id, run.id, by) or queue.cancel_run(run.id)):
             return None
         return Refusal.ENDED
 
@@ -265,63 +248,76 @@ def reset_worker(queue: JobQueue, worker: str) -> list[Reset]:
 def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobError) -> list[Reset]:
     with transaction(everywhere=True):
         found = reset()
+        reservations.let_go([one.job_id for one in found if one.status is JobStatus.FAILED])
         for one in found:
+            if one.run is None:
+                continue
             details = {"attempt": one.attempts, "worker": one.locked_by, "code": error.code}
-            ids = (one.org_id, one.document_id, one.run_id)
+            ids = (one.org_id, one.run.document_id, one.run.id)
             events.record(*ids, EventKind.JOB_RESET, job_id=one.job_id, details=details)
             if one.status is JobStatus.FAILED:
-                ended = runs.fail(one.run_id, FailureType.ATTEMPTS_EXHAUSTED, error.code, error.message)
-                _release_next(queue, ended)
+                ended = runs.fail(one.run.id, FailureType.ATTEMPTS_EXHAUSTED, error.code, error.message)
+                _let_next_in(queue, ended)
         return found
 
 
 def retry_job(
-    queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int, *, priority: int | None = None
+    queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int, *, by: str, priority: int | None = None
 ) -> UUID | Refusal:
     """A new run that goes on where a failed job stopped; ten clicks make one run.
 
     It is as urgent as the failed one was, or as is said: many at once must not stand before a person.
+    The run's timeline says who asked for it (`by`).
 
     Refused where a newer run exists: what the failed job had saved may be older than what stands.
     """
     with transaction(org_id):
         job = queue.get(job_id)
-        if job is None or job.org_id != org_id:
+        if job is None or job.org_id != org_id or job.run is None:
             return Refusal.UNKNOWN
         if job.status is not JobStatus.FAILED:
             return Refusal.NOT_FAILED
-        runs.lock(job.document_id, org_id)
-        if runs.newest_of(job.document_id) != job.run_id:
+        document_id = job.run.document_id
+        runs.lock(document_id, org_id)
+        if runs.newest_of(document_id) != job.run.id:
             return Refusal.NOT_NEWEST
-        if runs.state_of(job.run_id) is RunState.SUCCEEDED:
-            return _repeat_follower(queue, job, max_attempts)
-        return queue_run(
-            queue,
-            org_id,
-            job.document_id,
-            RunTrigger.RETRY,
-            max_attempts=max_attempts,
-            priority=job.priority if priority is None else priority,
-            checkpoint=job.checkpoint,
-            stage=job.stage,
-        )
+        if runs.state_of(job.run.id) is RunState.SUCCEEDED:
+            outcome = _repeat_follower(queue, job, job.run, max_attempts)
+        else:
+            outcome = _go_on(queue, job, job.run, max_attempts, job.priority if priority is None else priority)
+        if not isinstance(outcome, Refusal):
+            requested = EventKind.RETRY_REQUESTED
+            events.record(org_id, document_id, outcome, requested, job_id=job.id, details={"by": by})
+        return outcome
 
 
-def _repeat_follower(queue: JobQueue, job: Job, max_attempts: int) -> UUID | Refusal:
+def _go_on(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int, priority: int) -> UUID:
+    return queue_run(
+        queue,
+        job.org_id,
+        run.document_id,
+        RunTrigger.RETRY,
+        max_attempts=max_attempts,
+        priority=priority,
+        checkpoint=job.checkpoint,
+        stage=job.stage,
+    )
+
+
+def _repeat_follower(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int) -> UUID | Refusal:
     """What follows a run is done again in the same run: its result stands, and needs no other."""
-    of_stage = [each for each in queue.of_run(job.run_id) if each.stage == job.stage]
+    of_stage = [each for each in queue.of_run(run.id) if each.stage == job.stage]
     if of_stage[-1].id != job.id:
         return Refusal.NOT_NEWEST
     again = NewJob(
         org_id=job.org_id,
-        document_id=job.document_id,
-        run_id=job.run_id,
+        run=run,
         stage=job.stage,
         max_attempts=max_attempts,
         priority=job.priority,
     )
     queue.enqueue([again])
-    return job.run_id
+    return run.id
 
 
 def delete_document(queue: JobQueue, org_id: UUID, document_id: UUID) -> list[str] | None:
@@ -345,20 +341,22 @@ def _end_from_outside(
                     raise _Lost
         except _Lost:
             return False
-        _release_next(queue, ended)
+        _let_next_in(queue, ended)
         return True
 
 
 def _fail(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobError) -> None:
-    _release_next(queue, runs.fail(lease.run_id, failure_type, error.code, scrubbed(error.message)))
+    if lease.run is not None:
+        _let_next_in(queue, runs.fail(lease.run.id, failure_type, error.code, scrubbed(error.message)))
 
 
-def _release_next(queue: JobQueue, ended: Ended | None) -> None:
+def _let_next_in(queue: JobQueue, ended: Ended | None) -> None:
     """The next run of the document takes the place in line that its age gives it."""
     if ended is not None and ended.next_run_id is not None:
-        queue.unhold(ended.next_run_id, since=ended.next_created_at)
+        queue.let_in(ended.next_run_id, since=ended.next_created_at)
 
 
 def _record(lease: Lease, kind: EventKind, step: str | None, details: Mapping[str, Any]) -> None:
-    ids = (lease.org_id, lease.document_id, lease.run_id)
-    events.record(*ids, kind, job_id=lease.job_id, step=step, details=details)
+    if lease.run is not None:
+        ids = (lease.org_id, lease.run.document_id, lease.run.id)
+        events.record(*ids, kind, job_id=lease.job_id, step=step, details=details)

@@ -2,21 +2,25 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 _PAGE_MARK = re.compile(r"^<!-- page (\d{1,6}) -->[ \t]*$", re.MULTILINE)
-_HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-_EMPHASIS = re.compile(r"(?<!\\)[*`]+|(?<![\w\\])_+|(?<!\\)_+(?!\w)")
+# A run of underscores is looked at from its beginning alone: from each of them, long runs would take for ever.
+_EMPHASIS = re.compile(r"(?<!\\)[*`]+|(?<![\w\\])_+|(?<!\\)(?:(?<!_)|(?<=\\_))_++(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_RULE_ROW = re.compile(r"^[ \t]*(?:-{3,}|\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?)[ \t]*$", re.MULTILINE)
+_RULE_ROW = re.compile(r"^[ \t]*+(?:-{3,}|\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?)[ \t]*$", re.MULTILINE)
 _LINE_START = re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+|>[ \t]?|\|)", re.MULTILINE)
-_BETWEEN_CELLS = re.compile(r"[ \t]*\|[ \t]*")
 
+BLANKS = " \t"
+HEADING_LEVEL_MAX = 6
 HEADING_LEVELS_SHOWN = 3
 HEADING_CHARACTERS_MAX = 300
 HEADING_BETWEEN = " / "
+# Nobody reads a longer title, and a hostile text may be one line of 50 MB.
+TITLE_CHARACTERS_MAX = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +97,39 @@ def find_headings(text: str) -> Headings:
     """Find the headings outside of code, each with the path of those above it."""
     starts, paths = [], []
     above: list[tuple[int, str]] = []
-    offset, fence = 0, ""
-    for line in text.split("\n"):
+    fence = ""
+    for offset, line in _lines(text):
         fence = _fence_after(fence, line)
-        if not fence and line.startswith("#") and (found := _HEADING.match(line)):
-            level = len(found[1])
-            above = [*((upper, title) for upper, title in above if upper < level), (level, plain(found[2]))]
+        if not fence and (found := heading_in(line)):
+            level, words = found
+            above = [*((upper, title) for upper, title in above if upper < level), (level, plain(words))]
             starts.append(offset)
             paths.append(_path([title for _, title in above]))
-        offset += len(line) + 1
     return Headings(tuple(starts), tuple(paths))
+
+
+def heading_in(line: str) -> tuple[int, str] | None:
+    """The level and the words of the heading that a line is. By hand: a pattern would try each blank of a long run."""
+    marked = line.lstrip("#")
+    level = len(line) - len(marked)
+    words = marked.strip(BLANKS)
+    if not 1 <= level <= HEADING_LEVEL_MAX or not marked.startswith((" ", "\t")) or not words or words[0].isspace():
+        return None
+    # "## Title ##" ends with its mark; in "## C#" the last one is a part of the title.
+    unclosed = words.rstrip("#")
+    if unclosed.endswith((" ", "\t")):
+        words = unclosed.rstrip(BLANKS)
+    return level, words[:TITLE_CHARACTERS_MAX]
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Each line and where it begins, without a list of them all."""
+    start = 0
+    while start <= len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield start, text[start:end]
+        start = end + 1
 
 
 def _fence_after(fence: str, line: str) -> str:
@@ -123,5 +150,5 @@ def _path(titles: list[str]) -> str:
 def plain(markdown: str) -> str:
     """The words of a short piece of Markdown on one line, without its signs."""
     text = _RULE_ROW.sub("", _LINK.sub(r"\1", markdown))
-    text = _BETWEEN_CELLS.sub(" ", _LINE_START.sub("", text))
+    text = _LINE_START.sub("", text).replace("|", " ")
     return " ".join(_ESCAPE.sub(r"\1", _EMPHASIS.sub("", text)).split())

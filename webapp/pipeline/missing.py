@@ -10,8 +10,8 @@ from itertools import groupby
 from uuid import UUID
 
 from webapp.db import reading
-from webapp.documents import library
-from webapp.documents.library import Matching
+from webapp.documents import blob_layout, library, selection
+from webapp.documents.selection import Matching
 from webapp.pipeline.services import Services
 from webapp.providers.ports import BlobInfo, BlobStore
 
@@ -32,7 +32,7 @@ class Missing:
 def find_missing(services: Services, org_id: UUID, is_ending: Callable[[], bool] = bool) -> Iterator[Missing]:
     """The blobs of an org that are gone; it stops where it is when the process wants to end."""
     blobs = services.providers.blobs
-    folders = _folders(blobs.list(f"{org_id}/documents"))
+    folders = _folders(blobs.list(blob_layout.documents_folder(org_id)))
     folder: Folder | None = next(folders, None)
     for document_id, paths in _documents(org_id):
         if is_ending():
@@ -47,7 +47,7 @@ def find_missing(services: Services, org_id: UUID, is_ending: Callable[[], bool]
 
 def _folders(infos: Iterable[BlobInfo]) -> Iterator[Folder]:
     """The documents that have blobs, in their order, each with its blobs."""
-    for name, found in groupby(infos, key=lambda info: info.path.split("/")[2]):
+    for name, found in groupby(infos, key=lambda info: blob_layout.document_of(info.path)):
         yield name, {info.path for info in found}
 
 
@@ -56,7 +56,7 @@ def _documents(org_id: UUID) -> Iterator[tuple[UUID, list[str]]]:
     after: UUID | None = None
     while True:
         with reading(org_id):
-            ids = library.matching(org_id, Matching(), after=after, limit=DOCUMENTS_PER_PAGE)
+            ids = selection.ids(org_id, Matching(), after=after, limit=DOCUMENTS_PER_PAGE)
             paths = library.blob_paths(org_id, ids)
         if not ids:
             return

@@ -3,16 +3,16 @@
 import logging
 from enum import StrEnum
 
+from webapp.documents import blob_layout
 from webapp.documents.model import Document
-from webapp.providers.errors import BadInput, BlobMissing, ParserCrashed, ProviderError, TimedOut
+from webapp.provider_errors import BadInput, BlobMissing, ParserCrashed, ProviderError, TimedOut
 from webapp.providers.ports import BlobStore, Providers
-from webapp.providers.sniff import PDF
+from webapp.readers.filetypes import PDF
 
 _log = logging.getLogger(__name__)
 
 # A part of their names: count it up when the same page would be drawn in another way.
 RULES = 1
-DRAW_SECONDS = 20.0
 # What is kept for a page that cannot be drawn, so that one which costs all the time there is costs it once.
 _CANNOT_BE_DRAWN = b""
 
@@ -25,6 +25,8 @@ class Size(StrEnum):
 
 
 _BOXES = {Size.SMALL: (220, 440), Size.LARGE: (1100, 2200)}
+# Small ones come by the dozen, beside a text that says what is on the page.
+_DRAW_SECONDS = {Size.SMALL: 5.0, Size.LARGE: 20.0}
 
 
 def has_pictures(document: Document) -> bool:
@@ -55,8 +57,11 @@ def page_picture(providers: Providers, document: Document, number: int, size: Si
 def _draw(providers: Providers, document: Document, number: int, size: Size) -> bytes | None:
     if providers.artist is None or not has_pictures(document):
         return None
-    with providers.blobs.local_copy(document.blob_path) as source:
-        return providers.artist.draw(source, number, _BOXES[size], timeout_seconds=DRAW_SECONDS)
+    lend = providers.copies or providers.blobs.local_copy
+    with lend(document.blob_path) as source:
+        return providers.artist.draw(
+            source, number, _BOXES[size], timeout_seconds=_DRAW_SECONDS[size], org=str(document.org_id)
+        )
 
 
 def _keep(blobs: BlobStore, path: str, picture: bytes) -> None:
@@ -68,5 +73,4 @@ def _keep(blobs: BlobStore, path: str, picture: bytes) -> None:
 
 
 def _path(document: Document, number: int, size: Size) -> str:
-    folder = document.blob_path.removesuffix("original")
-    return f"{folder}pages/{RULES}-{size}-{number}.png"
+    return blob_layout.page_picture(document.org_id, document.id, f"{RULES}-{size}-{number}")

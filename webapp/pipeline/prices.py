@@ -23,6 +23,7 @@ class Prices:
                 "extract": settings.price_extract_page,
                 "embed": settings.price_embed_passage,
                 "transcribe": settings.price_transcribe_second,
+                "search": settings.price_embed_passage,
                 "analyze": settings.price_analyze_segment,
             }
         )

@@ -3,32 +3,35 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
-from sqlalchemy import delete, insert, update
+from sqlalchemy import Table, Update, bindparam, delete, insert, update
 
 from webapp.clock import new_id
-from webapp.db import reading, session
-from webapp.documents import runs
+from webapp.db import Base, reading, session
+from webapp.documents import names, replaced, runs
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.pipeline import lifecycle
 from webapp.pipeline.artifacts import clear_away
 from webapp.pipeline.chunk import StagedChunk, load_chunks
 from webapp.pipeline.connect import follow_up
 from webapp.pipeline.embed import Vector, embed_missing, load_vectors
-from webapp.pipeline.extract import load_extraction
+from webapp.pipeline.extract import keep_extraction, load_extraction
 from webapp.pipeline.markdown import find_headings, unmark
 from webapp.pipeline.stages import PUBLISH
-from webapp.pipeline.steps import StageContext, Stored
-from webapp.providers.ports import Extraction, Field
+from webapp.pipeline.steps import StageContext
+from webapp.pipeline.unsaved import Stored
+from webapp.readers.extraction import Extraction, Field
 from webapp.search import index, values
 from webapp.search.index import NewChunk
 from webapp.search.values import NamedValue
 
 TITLE_CHARACTERS_MAX = 300
 # A document has its text; a recording also what was heard, and what the notes say of it.
+_documents = cast(Table, Document.__table__)
 PUBLISHED = ("markdown", "audio", "sound", "transcript", "analysis")
 
 
@@ -44,6 +47,7 @@ class Result:
     model: str
     title: str | None
     artifacts: Mapping[str, str]
+    held: values.Held
 
 
 def publish(context: StageContext) -> None:
@@ -54,7 +58,8 @@ def publish(context: StageContext) -> None:
         lambda result: _store(context, result),
         end=lambda: end_published(context),
     )
-    clear_away(context, set(_published(context).values()))
+    keep_extraction(context)
+    clear_away(context, _published(context).values())
 
 
 def end_published(context: StageContext) -> None:
@@ -71,19 +76,23 @@ def _gather(context: StageContext) -> Result:
         # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
         embed_missing(context, staged)
         vectors = load_vectors(context, {chunk.sha256 for chunk in staged})
+    chunks = [_new_chunk(chunk, vectors[chunk.sha256] if vectors else None, model) for chunk in staged]
     return Result(
         extraction=extraction,
-        chunks=[_new_chunk(chunk, vectors[chunk.sha256] if vectors else None, model) for chunk in staged],
+        chunks=chunks,
         standing=standing,
         embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]) if vectors else None,
         model=model,
         title=_title(extraction),
         artifacts=_published(context),
+        held=values.held_by(chunks, [NamedValue(each.name, each.value, each.page) for each in extraction.fields]),
     )
 
 
 def _standing(context: StageContext) -> index.Standing:
     """What is published now. Nobody but a run of this document changes that, and no other one is at work."""
+    if context.is_first_result:
+        return {}
     with reading(context.org_id):
         return index.standing_in(context.org_id, context.document_id)
 
@@ -94,7 +103,7 @@ def _models(standing: index.Standing) -> dict[UUID, str | None]:
 
 def _published(context: StageContext) -> dict[str, str]:
     """The blobs that readers are served from, by what they are."""
-    made: Mapping[str, str] = context.checkpoint["artifacts"]
+    made: Mapping[str, str] = {**context.checkpoint["artifacts"], **context.made}
     return {kind: made[kind] for kind in PUBLISHED if kind in made}
 
 
@@ -133,14 +142,16 @@ def _store(context: StageContext, result: Result) -> Stored:
     org_id, document_id = context.org_id, context.document_id
     # Before any of its passages: whoever else holds on to them waits for the document's row, too.
     runs.lock(document_id, org_id)
-    replaced = index.replace(org_id, document_id, result.chunks, result.standing)
-    named = [NamedValue(field.name, field.value, field.page) for field in result.extraction.fields]
-    values.replace(org_id, document_id, result.chunks, named)
-    _replace_fields(org_id, document_id, result.extraction.fields)
-    _replace_tables(org_id, document_id, result.extraction)
-    _replace_artifacts(org_id, document_id, result.artifacts)
+    if not context.is_first_result:
+        _remove_old(org_id, document_id, result.artifacts)
+    changed = index.replace(org_id, document_id, result.chunks, result.standing)
+    values.add(org_id, document_id, result.held)
+    _add_fields(org_id, document_id, result.extraction.fields)
+    _add_tables(org_id, document_id, result.extraction)
+    paths = [{"kind": kind, "path": path} for kind, path in result.artifacts.items()]
+    _add(Artifact, org_id, document_id, paths)
     _describe(context, result)
-    return Stored(details={"added": replaced.added, "kept": replaced.kept, "removed": replaced.removed})
+    return Stored(details={"added": changed.added, "kept": changed.kept, "removed": changed.removed})
 
 
 def _describe(context: StageContext, result: Result) -> None:
@@ -150,21 +161,41 @@ def _describe(context: StageContext, result: Result) -> None:
         "page_count": extraction.page_count,
         "language": extraction.language,
         "warnings": list(extraction.warnings) or None,
-        "published_run_id": context.run_id,
     }
     if result.embedding is not None:
         known |= {"embedding": result.embedding, "embedding_model": result.model}
-    described = update(Document).where(Document.org_id == context.org_id, Document.id == context.document_id)
-    session().execute(described.values(**known))
+    names.rename(context.org_id, context.document_id, result.title)
+    row = {"org": context.org_id, "document": context.document_id, **{f"to_{name}": known[name] for name in known}}
+    session().execute(_described_by(*known), row)
 
 
-def _replace_fields(org_id: UUID, document_id: UUID, fields: Sequence[Field]) -> None:
-    _empty(DocumentField, org_id, document_id)
+@cache
+def _described_by(*names: str) -> Update:
+    described = update(_documents).where(
+        _documents.c.org_id == bindparam("org"), _documents.c.id == bindparam("document")
+    )
+    return described.values({name: bindparam(f"to_{name}") for name in names})
+
+
+def _remove_old(org_id: UUID, document_id: UUID, artifacts: Mapping[str, str]) -> None:
+    """Remove what the result before brought, but for passages that go on."""
+    replaced.remember(org_id, document_id, kept=set(artifacts.values()))
+    values.remove(org_id, document_id)
+    for table in (DocumentField, DocumentTable, Artifact):
+        of_document = (table.org_id == org_id, table.document_id == document_id)
+        session().execute(delete(table).where(*of_document), execution_options={"synchronize_session": False})
+
+
+def _add(table: type[Base], org_id: UUID, document_id: UUID, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        own = {"org_id": org_id, "document_id": document_id}
+        session().execute(insert(cast(Table, table.__table__)), [{**own, **row} for row in rows])
+
+
+def _add_fields(org_id: UUID, document_id: UUID, fields: Sequence[Field]) -> None:
     rows = [
         {
             "id": new_id(),
-            "org_id": org_id,
-            "document_id": document_id,
             "ordinal": ordinal,
             "name": field.name,
             "value": field.value,
@@ -174,17 +205,13 @@ def _replace_fields(org_id: UUID, document_id: UUID, fields: Sequence[Field]) ->
         }
         for ordinal, field in enumerate(fields)
     ]
-    if rows:
-        session().execute(insert(DocumentField), rows)
+    _add(DocumentField, org_id, document_id, rows)
 
 
-def _replace_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> None:
-    _empty(DocumentTable, org_id, document_id)
+def _add_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> None:
     rows = [
         {
             "id": new_id(),
-            "org_id": org_id,
-            "document_id": document_id,
             "ordinal": ordinal,
             "page": table.page,
             "caption": table.caption,
@@ -192,19 +219,7 @@ def _replace_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> 
         }
         for ordinal, table in enumerate(extraction.tables)
     ]
-    if rows:
-        session().execute(insert(DocumentTable), rows)
-
-
-def _replace_artifacts(org_id: UUID, document_id: UUID, paths: Mapping[str, str]) -> None:
-    _empty(Artifact, org_id, document_id)
-    for kind, path in paths.items():
-        session().add(Artifact(org_id=org_id, document_id=document_id, kind=kind, path=path))
-
-
-def _empty(table: type[DocumentField] | type[DocumentTable] | type[Artifact], org_id: UUID, document_id: UUID) -> None:
-    of_document = (table.org_id == org_id, table.document_id == document_id)
-    session().execute(delete(table).where(*of_document), execution_options={"synchronize_session": False})
+    _add(DocumentTable, org_id, document_id, rows)
 
 
 def _share(confidence: float | None) -> float | None:

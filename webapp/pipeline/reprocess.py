@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from webapp.db import reading, transaction
-from webapp.documents import library, runs
-from webapp.documents.library import Matching
+from webapp.documents import runs, selection
 from webapp.documents.runs import DocumentMissing
+from webapp.documents.selection import Matching
 from webapp.documents.states import DocumentStatus, RunTrigger
 from webapp.jobs.states import Priority
 from webapp.pipeline import lifecycle
@@ -88,7 +88,7 @@ def _pages(org_id: UUID, wanted: Matching) -> Iterator[list[UUID]]:
     after: UUID | None = None
     while True:
         with reading(org_id):
-            ids = library.matching(org_id, wanted, after=after, limit=IDS_PER_PAGE)
+            ids = selection.ids(org_id, wanted, after=after, limit=IDS_PER_PAGE)
         if not ids:
             return
         yield ids

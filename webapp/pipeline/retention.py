@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from uuid import UUID
 
+from webapp.accounts import audit
 from webapp.clock import monotonic
 from webapp.documents import retention as documents
 from webapp.pipeline.services import Services
@@ -28,6 +29,7 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
         "jobs": (settings.job_retention_days, services.queue.prune),
         "events": (settings.event_retention_days, documents.EVENTS.prune_page),
         "calls": (settings.call_retention_days, documents.CALLS.prune_page),
+        "audit": (settings.access.audit_retention_days, audit.PRUNABLE.prune_page),
     }
     done = {what: prune_all(partial(page, days * _DAY), ending) for what, (days, page) in pages.items() if days > 0}
     if any(done.values()):

@@ -19,7 +19,7 @@ class Services(Protocol):
 
     @property
     def queue(self) -> JobQueue:
-        """The letterbox."""
+        """The queue."""
 
     @property
     def providers(self) -> Providers:

@@ -1,6 +1,6 @@
 """Pausing a stage, and what it means for the runs in it: their time does not run while nobody may work on them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from uuid import UUID
 
@@ -10,12 +10,14 @@ from webapp.documents.states import EventKind
 from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.queue import JobError, JobQueue, Lease, LeaseLost
 from webapp.jobs.states import JobStatus
-from webapp.providers.errors import FailureCode, ProviderError
+from webapp.pipeline.steps import WaitReason
+from webapp.provider_errors import FailureCode, ProviderError
 
 # Nothing is wrong with the document, and each one that is tried would fail the same way until
 # somebody has mended the account.
 _ACCOUNT = {FailureCode.CREDENTIALS_REFUSED, FailureCode.QUOTA_EXHAUSTED}
 _RUNS_AT_ONCE = 500
+_ROOM = (WaitReason.STORAGE_FULL, WaitReason.STORAGE_UNAVAILABLE, WaitReason.DATABASE_FULL)
 
 
 def is_about_the_account(error: BaseException) -> bool:
@@ -30,18 +32,34 @@ def pause_after(queue: JobQueue, lease: Lease, error: JobError) -> None:
     with transaction(lease.org_id):
         if not queue.release([lease]):
             raise LeaseLost(f"job {lease.job_id} was lost before its stage was paused")
-        ids = (lease.org_id, lease.document_id, lease.run_id)
-        details = {"code": error.code}
-        events.record(*ids, EventKind.STAGE_PAUSED, job_id=lease.job_id, step=None, details=details)
+        if lease.run is not None:
+            ids = (lease.org_id, lease.run.document_id, lease.run.id)
+            events.record(*ids, EventKind.STAGE_PAUSED, job_id=lease.job_id, details={"code": error.code})
+
+
+def resume_with_room(queue: JobQueue, why_not: Callable[[], WaitReason | None]) -> list[str]:
+    """Go on with the stages that were paused for want of room, if there is some now."""
+    waiting = [control.stage for control in queue.controls().values() if control.is_paused and control.reason in _ROOM]
+    if not waiting or why_not() is not None:
+        return []
+    with transaction(everywhere=True):
+        resumed = [stage for stage in waiting if queue.resume_after(stage, _ROOM)]
+        for stage in resumed:
+            _restart_time(queue, stage)
+    return resumed
 
 
 def resume_stage(queue: JobQueue, stage: str, by: str | None = None) -> None:
     """Go on with a stage. Runs that were begun before get their whole time again."""
     with transaction(everywhere=True):
         queue.resume(stage, by)
-        waiting = iter(queue.begun_runs(None if stage == EVERY_STAGE else stage))
-        while part := list(islice(waiting, _RUNS_AT_ONCE)):
-            runs.begin_window_again(part)
+        _restart_time(queue, None if stage == EVERY_STAGE else stage)
+
+
+def _restart_time(queue: JobQueue, stage: str | None) -> None:
+    waiting = iter(queue.begun_runs(stage))
+    while part := list(islice(waiting, _RUNS_AT_ONCE)):
+        runs.restart_time(part)
 
 
 def in_pause(queue: JobQueue, run_ids: Sequence[UUID]) -> set[UUID]:
@@ -49,5 +67,8 @@ def in_pause(queue: JobQueue, run_ids: Sequence[UUID]) -> set[UUID]:
     paused = {stage for stage, control in queue.controls().items() if control.is_paused}
     if not paused:
         return set()
-    waiting = [job for job in queue.live_of_runs(run_ids).values() if job.status is JobStatus.PENDING]
-    return {job.run_id for job in waiting if paused & {job.stage, EVERY_STAGE}}
+    return {
+        run_id
+        for run_id, job in queue.live_of_runs(run_ids).items()
+        if job.status is JobStatus.PENDING and paused & {job.stage, EVERY_STAGE}
+    }

@@ -74,9 +74,5 @@ def progress_at(stage: str, step: Step, fraction: float) -> float:
     """How full the progress bar is when so much of a step is done, from 0 to 1."""
     steps = way_of(stage)
     before = sum(earlier.share for earlier in steps[: steps.index(step)])
-    return (before + step.share * min(1.0, max(0.0, fraction))) / sum(each.share for each in steps)
-
-
-def progress_before(stage: str, step: Step) -> float:
-    """How full the progress bar is when a step begins, from 0 to 1."""
-    return progress_at(stage, step, 0.0)
+    filled = before + step.share * min(1.0, max(0.0, fraction))
+    return round(filled / sum(each.share for each in steps), 4)

@@ -1,27 +1,39 @@
-"""The checkpointed step: compute without the database, then store under the lease, all or nothing."""
+"""The checkpointed step: compute without the database, then store under the lease, all or nothing.
 
-from collections.abc import Callable, Iterator, Mapping
+What a step has done is written with the next commit: before and after a paid call, when half a second of work would be
+lost, with the job's last step, or with the end of the attempt. A process that is killed loses no more than that.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from webapp import db
-from webapp.clock import monotonic, utc_now
-from webapp.database_errors import DATABASE_ERRORS, trouble_of
+from webapp.clock import monotonic
+from webapp.database_errors import DATABASE_ERRORS, Trouble, trouble_of
 from webapp.documents import events
 from webapp.documents.states import EventKind
-from webapp.jobs.queue import JobQueue, Lease
+from webapp.jobs.queue import WAITS_FOR, JobQueue, Lease, LeaseLost
+from webapp.pipeline.call_times import OTHERS_SECONDS, CallTimes
 from webapp.pipeline.prices import Prices
 from webapp.pipeline.stages import Step, progress_at
-from webapp.providers.errors import ProviderError, RateLimited
+from webapp.pipeline.unsaved import Stored, Unsaved, UnsavedBlob
+from webapp.provider_errors import ProviderError, RateLimited
 from webapp.providers.ports import Providers
 from webapp.search.neighbours import Rules
 
 Result = TypeVar("Result")
 
+# What is not stored after so long is stored: with a look now and then and a commit that is half a second.
+SAVE_AFTER_SECONDS = 0.4
 PROGRESS_EVERY_SECONDS = 1.0
 RETRY_PAUSE_SECONDS = 1.0
 RETRY_AFTER_SECONDS_MAX = 30.0
@@ -34,7 +46,7 @@ class Drained(Exception):
     """The process was asked to stop; the finished steps are saved, and the job may be handed back."""
 
 
-class WindowExceeded(Exception):
+class OutOfTime(Exception):
     """The run's time is over; no further step is begun."""
 
 
@@ -46,6 +58,34 @@ class Snoozed(Exception):
         self.seconds = seconds
 
 
+class WaitsForOthers(Snoozed):
+    """Other jobs of the org are paying for answers that this one needs, too. Not counted as time of the run."""
+
+    def __init__(self) -> None:
+        super().__init__(OTHERS_SECONDS)
+
+
+class WaitReason(StrEnum):
+    """Why a job may not go on although nothing is wrong with it; pages have a sentence for each."""
+
+    STORAGE_FULL = "storage_full"
+    STORAGE_UNAVAILABLE = "storage_unavailable"
+    DATABASE_FULL = "database_full"
+    SPEND_LIMIT = "spend_limit"
+
+
+class Waits(Exception):
+    """A paid call may not be made now: the job waits, and no attempt is counted.
+
+    For `seconds`, or until somebody resumes its stage because the reason has passed.
+    """
+
+    def __init__(self, reason: WaitReason, seconds: float | None = None) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+        self.seconds = seconds
+
+
 class Stopping(Protocol):
     """A flag that a signal sets: `threading.Event` is one."""
 
@@ -54,15 +94,6 @@ class Stopping(Protocol):
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for that, at most so long; True when it was asked."""
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What a step's store tells the checkpoint and the timeline."""
-
-    artifacts: Mapping[str, str] = field(default_factory=dict)
-    details: Mapping[str, Any] = field(default_factory=dict)
-    reused: bool = False
 
 
 @dataclass
@@ -81,11 +112,26 @@ class StageContext:
     poll_attempts: int = 20
     linking: Rules = field(default_factory=Rules)
     prices: Prices = field(default_factory=Prices)
+    times: CallTimes = field(default_factory=CallTimes)
+    spend_per_day: float = 0.0
+    pages_max: int = 0
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
     parsed: dict[str, Any] = field(init=False, default_factory=dict)
     """What artifacts say, by their paths: their content never changes."""
-    _progress_at: float = field(init=False, default=0.0)
+    vectors: dict[str, NDArray[np.float32]] = field(init=False, default_factory=dict)
+    """The vectors that this attempt computed on this machine, by the hash of their text."""
+    made: dict[str, str] = field(init=False, default_factory=dict)
+    """The paths of the artifacts that this attempt made, by their names."""
+    unsaved_blobs: dict[str, UnsavedBlob] = field(init=False, default_factory=dict)
+    save_after_seconds: float = field(default_factory=lambda: SAVE_AFTER_SECONDS)
+    is_first_result: bool = False
+    """Whether nothing of this document was published before, as far as the attempt has looked."""
+    has_paid: bool = False
+    """Whether a paid call was made in the current step."""
+    _unsaved: list[Unsaved] = field(init=False, default_factory=list)
+    _saved_at: float = field(init=False, default_factory=monotonic)
+    _saving: threading.RLock = field(init=False, default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
         self.checkpoint = {
@@ -94,7 +140,7 @@ class StageContext:
             "stage_timestamps": {},
             "artifacts": {},
             "progress": 0.0,
-        } | dict(self.lease.checkpoint)
+        } | {name: value for name, value in self.lease.checkpoint.items() if name != WAITS_FOR}
 
     @property
     def org_id(self) -> UUID:
@@ -112,26 +158,87 @@ class StageContext:
         return self.lease.run_id
 
     def remaining_seconds(self) -> float:
-        """What is left of the run's window; never negative."""
+        """What is left of the run's time; never negative."""
         return max(0.0, self.deadline - monotonic())
 
     def artifact(self, name: str) -> str:
-        """The path of a blob that an earlier step saved."""
-        return str(self.checkpoint["artifacts"][name])
+        """The path of an artifact that an earlier step made."""
+        if name not in self.made and name not in self.checkpoint["artifacts"]:
+            # The step that names it is not stored yet.
+            self.save()
+        return self.made.get(name) or str(self.checkpoint["artifacts"][name])
+
+    def make(self, name: str, path: str, data: bytes, *, is_published: bool = False) -> None:
+        """Let an artifact be stored at this path with the next commit."""
+        self.unsaved_blobs[path] = UnsavedBlob(data, is_published)
+        self.made[name] = path
 
     def check(self) -> None:
-        """Between two pieces of work: Drained or WindowExceeded where no more may be begun."""
+        """Between two pieces of work: Drained or OutOfTime where no more may be begun."""
         if self.stopping.is_set():
             raise Drained
         if self.remaining_seconds() <= 0:
-            raise WindowExceeded
+            raise OutOfTime
 
     @contextmanager
-    def transaction(self) -> Iterator[Session]:
-        """A write transaction that does nothing unless the job is still this worker's."""
-        with db.transaction(self.lease.org_id) as session:
-            self.queue.fence(self.lease)
-            yield session
+    def transaction(self, last: Unsaved | None = None) -> Iterator[Session]:
+        """A write transaction that does nothing unless the job is still this worker's.
+
+        What is unsaved is written first. `last` is the job's last step, which is stored only together with what the
+        caller does in here to end the job: it must never be done without that.
+        """
+        with self._saving, self._checkpoint_restored_unless_ended(last):
+            self._saved_at = monotonic()
+            self._store_blobs(ends_run=last is not None)
+            with db.transaction(self.lease.org_id) as session:
+                self.queue.fence(self.lease)
+                unsaved, self._unsaved = self._unsaved, []
+                try:
+                    self._write(unsaved if last is None else [*unsaved, last])
+                    yield session
+                except BaseException:
+                    self._unsaved = unsaved + self._unsaved
+                    raise
+                # A commit may have happened although its answer was lost, so nothing is written a second time.
+
+    @contextmanager
+    def _checkpoint_restored_unless_ended(self, last: Unsaved | None) -> Iterator[None]:
+        """A job that could not be ended has not done its last step: the attempt's end must not store that it has."""
+        before = dict(self.checkpoint)
+        try:
+            yield
+        except BaseException:
+            if last is not None:
+                self.checkpoint.clear()
+                self.checkpoint.update(before)
+            raise
+
+    def save(self) -> None:
+        """Store what is unsaved."""
+        with self.transaction():
+            pass
+
+    def save_if_due(self) -> None:
+        """Store what is unsaved if it would be too much to lose."""
+        if self._unsaved and monotonic() - self._saved_at >= self.save_after_seconds:
+            self.save()
+
+    def save_at_end(self) -> None:
+        """Store what the attempt has done, before its end; what cannot be stored will be done again. LeaseLost."""
+        try:
+            if self._unsaved:
+                self.save()
+        except LeaseLost:
+            raise
+        except Exception as error:
+            if trouble_of(error) not in {None, Trouble.FULL}:
+                raise
+            self._unsaved.clear()
+
+    def later(self, store: Callable[[], None]) -> None:
+        """Write this with the next commit."""
+        if self.current is not None:
+            self._add(Unsaved(self.current, None, store=store))
 
     def progress(self, fraction: float) -> None:
         """Say how much of the current step is done (0 to 1); written about once a second at most.
@@ -139,12 +246,12 @@ class StageContext:
         A database that is away ends no work by it: it may be back before there is something to store.
         """
         step = self.current
-        if step is None or monotonic() - self._progress_at < PROGRESS_EVERY_SECONDS:
+        if step is None or monotonic() - self._saved_at < PROGRESS_EVERY_SECONDS:
             return
-        self._progress_at = monotonic()
         try:
             with self.transaction():
-                self._save(self._bar(step, fraction))
+                self.checkpoint["progress"] = progress_at(self.lease.stage, step, fraction)
+                self.queue.checkpoint(self.lease, self.checkpoint)
         except DATABASE_ERRORS as error:
             if trouble_of(error) is None:
                 raise
@@ -153,7 +260,9 @@ class StageContext:
         """Keep something of a step's own in the checkpoint, as part of the caller's `transaction()`."""
         self.checkpoint[name] = value
         step = self.current
-        self._save(self.checkpoint["progress"] if fraction is None or step is None else self._bar(step, fraction))
+        if fraction is not None and step is not None:
+            self.checkpoint["progress"] = progress_at(self.lease.stage, step, fraction)
+        self.queue.checkpoint(self.lease, self.checkpoint)
 
     def step(
         self,
@@ -169,17 +278,25 @@ class StageContext:
         """
         self.check()
         self.current = step
-        if self._is_done(step):
-            self._record(EventKind.STEP_REUSED, step, {"from": "checkpoint"})
+        # A last step that was stored has ended its job.
+        if end is None and self._is_done(step):
+            self._add(Unsaved(step, EventKind.STEP_REUSED, {"from": "checkpoint"}))
             return
         if self.checkpoint.pop(WAITS_IN, None) != step.doing:
-            self._begin(step)
+            self._add(Unsaved(step, EventKind.STEP_STARTED))
+        self.has_paid = False
         result = self._compute(step, compute)
-        with self.transaction():
-            stored = store(result)
-            self._finish(step, stored)
-            if end is not None:
+        done = Unsaved(step, EventKind.STEP_SUCCEEDED, store=lambda: store(result))
+        if end is not None:
+            with self.transaction(done):
                 end()
+            return
+        with self._saving:
+            self._unsaved.append(done)
+        if self.has_paid:
+            self.save()
+        else:
+            self.save_if_due()
 
     def _is_done(self, step: Step) -> bool:
         if step.done not in self.checkpoint["completed_stages"]:
@@ -189,19 +306,12 @@ class StageContext:
         path = self.checkpoint["artifacts"].get(step.artifact)
         return path is not None and self.providers.blobs.exists(path)
 
-    def _begin(self, step: Step) -> None:
-        with self.transaction():
-            self._event(EventKind.STEP_STARTED, step, {})
-            self._stamp(step.doing)
-            self._save(self._bar(step, 0.0))
-        self._progress_at = monotonic()
-
     def _compute(self, step: Step, compute: Callable[[], Result]) -> Result:
         attempt = 1
         while True:
             try:
                 return compute()
-            except Snoozed:
+            except (Snoozed, Waits):
                 # Coming back is no new beginning: the next attempt goes on with this step.
                 self.checkpoint[WAITS_IN] = step.doing
                 raise
@@ -214,14 +324,14 @@ class StageContext:
         pause = self._pause(error)
         details = {"code": str(error.code), "message": error.message[:MESSAGE_LENGTH_MAX], "attempt": attempt}
         if error.permanent or attempt >= self.step_attempts or pause is None:
-            self._record(EventKind.STEP_FAILED, step, details)
+            self._add(Unsaved(step, EventKind.STEP_FAILED, details))
             if self.remaining_seconds() <= 0 and not error.permanent:
-                raise WindowExceeded from error
+                raise OutOfTime from error
             raise error
         if isinstance(error, RateLimited):
             # This try waits for itself; the others must not run into the same answer.
             self.queue.slow(self.lease.stage, pause)
-        self._record(EventKind.STEP_RETRIED, step, details)
+        self._add(Unsaved(step, EventKind.STEP_RETRIED, details))
         if self.stopping.wait(pause):
             raise Drained from error
 
@@ -237,38 +347,31 @@ class StageContext:
             return None
         return pause if pause < self.remaining_seconds() else None
 
-    def _finish(self, step: Step, stored: Stored) -> None:
-        self.checkpoint["artifacts"] = dict(self.checkpoint["artifacts"]) | dict(stored.artifacts)
-        done = [name for name in self.checkpoint["completed_stages"] if name != step.done]
-        self.checkpoint["completed_stages"] = [*done, step.done]
-        self._stamp(step.done)
-        self._save(self._bar(step, 1.0))
-        kind = EventKind.STEP_REUSED if stored.reused else EventKind.STEP_SUCCEEDED
-        self._event(kind, step, dict(stored.details))
+    def _add(self, unsaved: Unsaved) -> None:
+        with self._saving:
+            self._unsaved.append(unsaved)
+        self.save_if_due()
 
-    def _bar(self, step: Step, fraction: float) -> float:
-        return round(progress_at(self.lease.stage, step, fraction), 4)
+    def _store_blobs(self, *, ends_run: bool) -> None:
+        """Where a committed row names a path, there is a blob."""
+        for path, blob in list(self.unsaved_blobs.items()):
+            if blob.is_published or not ends_run:
+                self.providers.blobs.put_bytes(path, blob.data)
+                del self.unsaved_blobs[path]
 
-    def _stamp(self, name: str) -> None:
-        self.checkpoint["processing_stage"] = name
-        self.checkpoint["stage_timestamps"] = dict(self.checkpoint["stage_timestamps"]) | {name: utc_now().isoformat()}
-
-    def _save(self, progress: float) -> None:
-        self.checkpoint["progress"] = progress
-        self.queue.checkpoint(self.lease, self.checkpoint)
-
-    def _record(self, kind: EventKind, step: Step, details: dict[str, Any]) -> None:
-        with self.transaction():
-            self._event(kind, step, details)
-
-    def _event(self, kind: EventKind, step: Step, details: dict[str, Any]) -> None:
-        lease = self.lease
-        events.record(
-            lease.org_id,
-            lease.document_id,
-            lease.run_id,
-            kind,
-            job_id=lease.job_id,
-            step=step.doing,
-            details=details or None,
-        )
+    def _write(self, unsaved: Sequence[Unsaved]) -> None:
+        if not unsaved:
+            return
+        moment, lease = monotonic(), self.lease
+        ids = (lease.org_id, lease.document_id, lease.run_id)
+        lines = []
+        for each in unsaved:
+            stored = each.store()
+            each.enter(self.checkpoint, lease.stage, stored, self.made)
+            if kind := each.kind_of_line(stored):
+                details, ago = stored.details if stored else each.details, each.seconds_before(moment)
+                lines.append(
+                    events.line(*ids, kind, job_id=lease.job_id, step=each.step.doing, details=details, seconds_ago=ago)
+                )
+        events.record_lines(lines)
+        self.queue.checkpoint(lease, self.checkpoint)

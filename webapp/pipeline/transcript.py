@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from webapp.providers.speech_ports import Heard, Segment
+from webapp.providers.speech_ports import Segment, Transcript
 
 PARAGRAPH_CHARACTERS = 500
 PAUSE_SECONDS = 2.0
@@ -38,12 +38,12 @@ class Written:
     cues: Cues
 
 
-def write(heard: Heard) -> Written:
+def write(transcript: Transcript) -> Written:
     """Write paragraphs: a new one for each speaker, after a pause, or where one grows long."""
     parts: list[str] = []
     starts: list[int] = []
     length = 0
-    for paragraph in paragraphs(heard.segments):
+    for paragraph in paragraphs(transcript.segments):
         opening = "\n\n" if parts else ""
         if paragraph[0].speaker:
             opening += f"**{paragraph[0].speaker}:** "
@@ -52,7 +52,7 @@ def write(heard: Heard) -> Written:
             parts += [before, segment.text]
             starts.append(length + len(before))
             length += len(before) + len(segment.text)
-    ordered = tuple(segment for paragraph in paragraphs(heard.segments) for segment in paragraph)
+    ordered = tuple(segment for paragraph in paragraphs(transcript.segments) for segment in paragraph)
     return Written("".join(parts), Cues(tuple(starts), ordered))
 
 
@@ -68,27 +68,27 @@ def paragraphs(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
         yield current
 
 
-def as_vtt(heard: Heard) -> str:
+def as_vtt(transcript: Transcript) -> str:
     """WebVTT subtitles."""
     cues = (
         f"{number}\n{_moment(each.start, '.')} --> {_moment(_end(each), '.')}\n{_voice(each)}{_escaped(each.text)}\n"
-        for number, each in enumerate(heard.segments, start=1)
+        for number, each in enumerate(transcript.segments, start=1)
     )
     return "WEBVTT\n\n" + "\n".join(cues)
 
 
-def as_srt(heard: Heard) -> str:
+def as_srt(transcript: Transcript) -> str:
     """SubRip subtitles."""
     cues = (
         f"{number}\n{_moment(each.start, ',')} --> {_moment(_end(each), ',')}\n{_named(each)}\n"
-        for number, each in enumerate(heard.segments, start=1)
+        for number, each in enumerate(transcript.segments, start=1)
     )
     return "\n".join(cues)
 
 
-def as_text(heard: Heard) -> str:
+def as_text(transcript: Transcript) -> str:
     """Plain text: a paragraph each, with its time and its speaker."""
-    return "\n\n".join(_plain(paragraph) for paragraph in paragraphs(heard.segments)) + "\n"
+    return "\n\n".join(_plain(paragraph) for paragraph in paragraphs(transcript.segments)) + "\n"
 
 
 def clock_time(seconds: float) -> str:

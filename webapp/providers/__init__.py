@@ -1,5 +1,6 @@
 """Everything that works outside this process's own rows: blobs, extraction, embeddings.
 
-`ports` says what each role promises, `errors` how it fails; every other module is one
-implementation or a part of one. Only `webapp.wiring` names the concrete classes.
+`ports` and `speech_ports` say what each role promises, `webapp.provider_errors` how it fails. A vendor's
+implementations have a folder of their own; what several vendors share lies here. Only `webapp.wiring` names the
+concrete classes.
 """

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from webapp import clock
-from webapp.providers.errors import FailureCode, ProviderUnavailable
+from webapp.provider_errors import FailureCode, ProviderUnavailable
 
 PRIVATE = 0o700
 

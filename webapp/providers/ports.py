@@ -1,21 +1,19 @@
 """What the product expects of blobs, extraction and embeddings: Protocols and plain data.
 
-Each Protocol has one conformance suite in tests/contracts, and every implementation passes it.
-Failures are those of `webapp.providers.errors` and nothing else.
+Each Protocol has one conformance suite in tests/contracts. Failures are those of `webapp.provider_errors`.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from threading import Semaphore
+from typing import BinaryIO, Protocol
 
-from webapp.providers.errors import ProviderError
+from webapp.provider_errors import ProviderError
 from webapp.providers.speech_ports import SpeechProviders
-
-PAGE_MARK = "<!-- page {number} -->"
+from webapp.readers.extraction import Extraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +36,8 @@ class BlobStore(Protocol):
         After a failure the source lies where it was.
         """
 
-    def put_bytes(self, path: str, data: bytes) -> None:
-        """Store small content durably and atomically, replacing what was there."""
+    def put_bytes(self, path: str, data: bytes, *, durably: bool = True) -> None:
+        """Store small content atomically, replacing what was there; a power cut may undo it unless `durably`."""
 
     def open(self, path: str) -> BinaryIO:
         """Open a blob for reading, seekable; BlobMissing."""
@@ -74,93 +72,8 @@ class BlobStore(Protocol):
     def check(self) -> None:
         """Raise ProviderUnavailable unless the store takes writes now."""
 
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A named value found in a document.
-
-    `polygon` is x, y of the four corners, clockwise from the top left, in the unit of the page's
-    width and height with the origin at its top left.
-    """
-
-    name: str
-    value: str
-    confidence: float | None = None
-    page: int | None = None
-    polygon: tuple[float, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table as rows of cell texts; the first row is the heading where there is one."""
-
-    page: int | None
-    rows: tuple[tuple[str, ...], ...]
-    caption: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word where it stands on its page; `polygon` as that of a field."""
-
-    text: str
-    confidence: float | None = None
-    polygon: tuple[float, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page's plain text and size, and its words where the extractor says where they stand."""
-
-    number: int
-    text: str
-    width: float | None = None
-    height: float | None = None
-    words: tuple[Word, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """All that was read out of a file.
-
-    `markdown` holds a line `<!-- page N -->` where page N begins, so that passages know their
-    pages; formats without pages have no such line. `partial` means that something is known to
-    be missing; `warnings` say what a reader should know either way.
-    """
-
-    extractor: str
-    version: str
-    markdown: str
-    pages: tuple[Page, ...] = ()
-    page_count: int | None = None
-    title: str | None = None
-    language: str | None = None
-    fields: tuple[Field, ...] = ()
-    tables: tuple[Table, ...] = ()
-    partial: bool = False
-    warnings: tuple[str, ...] = ()
-
-    def to_json(self) -> bytes:
-        """Write the extraction as UTF-8 JSON that `from_json` reads back equal."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":")).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> "Extraction":
-        """Read `to_json`'s output; ValueError for anything else."""
-        try:
-            return cls.from_plain(json.loads(data))
-        except RecursionError as error:
-            raise ValueError("not an extraction: nested too deeply") from error
-
-    @classmethod
-    def from_plain(cls, plain: object) -> "Extraction":
-        """Check every type on the way: the writer may have been a process gone astray."""
-        if not isinstance(plain, dict):
-            raise ValueError("not an extraction: an object was expected")
-        try:
-            return _extraction(plain)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"not an extraction: {type(error).__name__} {error}") from error
+    def check_room(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
+        """Raise ProviderUnavailable unless so many bytes can be stored. A test write that old counts as a new one."""
 
 
 class AnyExtractor(Protocol):
@@ -195,7 +108,7 @@ class Extractor(AnyExtractor, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a file that is asked for by itself: pages `first` to `last`, or all of it."""
+    """Some pages of a file that are read by one operation: `first` to `last`, or all of them."""
 
     first: int | None = None
     last: int | None = None
@@ -205,60 +118,53 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class NotYet:
-    """The operation is still at work; None where the service does not say when to ask again."""
+class StillRunning:
+    """The operation is not done; None where the service does not say when to poll again."""
 
     retry_after_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What an operation brought, as bytes that only `SlowExtractor.read` understands, and what it cost."""
+class Done:
+    """What an operation brought, as bytes that are stored as they are, and the units that it cost."""
 
-    data: bytes
-    pages: int
+    answer: bytes
+    units: int
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The operation is over and brought nothing: to ask for its window again means to begin anew."""
+class Failed:
+    """The operation is over and brought nothing: what it was started for has to be started anew."""
 
     error: ProviderError
 
 
-Polled = NotYet | Answer | Ended
+Polled = StillRunning | Done | Failed
 
 
-class SlowExtractor(AnyExtractor, Protocol):
-    """An extractor that works elsewhere, for as long as it takes: asked for, looked after, and read at last.
+class RemoteExtractor(AnyExtractor, Protocol):
+    """Reads files at a service that may take minutes: `start` begins an operation, `poll` fetches its answer.
 
-    Nobody waits inside a call. An operation's id is all that a later process needs to go on. What
-    an operation brought is kept as it came, so that a better `read` never has to ask again.
+    No call waits for the service. A later process needs only the operation's id to go on. Answers are stored as they
+    came, so that a better `read` never has to ask again.
     """
 
     windows_at_once: int
 
     def answers_key(self, content_type: str) -> str:
-        """Give a stable text of what is asked for: as long as it is the same, so are the answers."""
+        """Give a stable text of what is asked of the service: as long as it is the same, so are the answers."""
 
     def windows(self, source: Path, content_type: str, *, timeout_seconds: float) -> tuple[Window, ...]:
-        """Say in which parts a file is asked for; BadInput where that would be for nothing."""
+        """Cut a file into windows; BadInput where the service could not read it."""
 
     def start(self, source: Path, content_type: str, window: Window) -> str:
-        """Ask for a window, and give the operation's id. This is the call that costs."""
+        """Begin to read a window, and give the operation's id. This is the call that costs."""
 
     def poll(self, operation: str) -> Polled:
-        """Look after an operation; an error says nothing about it, only that the look failed."""
+        """Ask how an operation is; an error says nothing about it, only that asking failed."""
 
     def read(self, answer: bytes, window: Window) -> Extraction:
-        """Read an answer: its window's pages, with words and the document's page numbers. ValueError: it is none."""
-
-
-class PageArtist(Protocol):
-    """Draws pages of PDFs for people to look at."""
-
-    def draw(self, source: Path, number: int, box: tuple[int, int], *, timeout_seconds: float) -> bytes | None:
-        """Draw a page as PNG that fits a box of so many pixels; None where there is no such page."""
+        """Read an answer: its window's pages, with words and the document's page numbers; ValueError for others."""
 
 
 class Embedder(Protocol):
@@ -274,6 +180,8 @@ class Embedder(Protocol):
     batch_size: int
     batch_bytes: int
     concurrency: int
+    turns: Semaphore
+    """One for each paid call that this process may have on its way: take it before `embed`, give it back after."""
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Give one vector of unit length for each text, in order."""
@@ -282,85 +190,13 @@ class Embedder(Protocol):
         """Raise ProviderUnavailable unless the embedder is ready for work."""
 
 
-def _extraction(plain: dict[str, Any]) -> Extraction:
-    return Extraction(
-        extractor=_text(plain["extractor"]),
-        version=_text(plain["version"]),
-        markdown=_text(plain["markdown"]),
-        pages=tuple(_page(page) for page in plain["pages"]),
-        page_count=_integer(plain["page_count"]),
-        title=_optional_text(plain["title"]),
-        language=_optional_text(plain["language"]),
-        fields=tuple(_field(field) for field in plain["fields"]),
-        tables=tuple(_table(table) for table in plain["tables"]),
-        partial=_flag(plain["partial"]),
-        warnings=tuple(_text(warning) for warning in plain["warnings"]),
-    )
+class PageArtist(Protocol):
+    """Draws pages of PDFs for people to look at. One org's pages never take all the seats there are."""
 
-
-def _page(plain: dict[str, Any]) -> Page:
-    number = _integer(plain["number"])
-    if number is None:
-        raise TypeError("a page has a number")
-    width, height = _number(plain["width"]), _number(plain["height"])
-    # Results that were stored before there were words have none.
-    words = tuple(_word(word) for word in plain.get("words", ()))
-    return Page(number=number, text=_text(plain["text"]), width=width, height=height, words=words)
-
-
-def _word(plain: dict[str, Any]) -> Word:
-    return Word(_text(plain["text"]), _number(plain["confidence"]), _polygon(plain["polygon"]))
-
-
-def _polygon(plain: Any) -> tuple[float, ...] | None:
-    return None if plain is None else tuple(_coordinate(part) for part in plain)
-
-
-def _field(plain: dict[str, Any]) -> Field:
-    return Field(
-        name=_text(plain["name"]),
-        value=_text(plain["value"]),
-        confidence=_number(plain["confidence"]),
-        page=_integer(plain["page"]),
-        polygon=_polygon(plain["polygon"]),
-    )
-
-
-def _table(plain: dict[str, Any]) -> Table:
-    rows = tuple(tuple(_text(cell) for cell in row) for row in plain["rows"])
-    return Table(page=_integer(plain["page"]), rows=rows, caption=_optional_text(plain["caption"]))
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a text was expected")
-    return value
-
-
-def _optional_text(value: object) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("true or false was expected")
-    return value
-
-
-def _integer(value: object) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise TypeError("a whole number was expected")
-    return value
-
-
-def _number(value: object) -> float | None:
-    return None if value is None else _coordinate(value)
-
-
-def _coordinate(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError("a number was expected")
-    return float(value)
+    def draw(
+        self, source: Path, number: int, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
+    ) -> bytes | None:
+        """Draw a page as PNG that fits a box of so many pixels; None where there is no such page."""
 
 
 def _none_earlier(model: str) -> Embedder | None:
@@ -371,28 +207,30 @@ def _none_earlier(model: str) -> Embedder | None:
 class Providers:
     """One implementation for each role, as the settings choose them.
 
-    Where there is a slow extractor it reads what it accepts, and the other one reads the rest.
+    Where there is a remote extractor it reads what it accepts, and the other one reads the rest. Where a local
+    copy of a blob has to be fetched, `copies` lends one that is kept for a while.
     """
 
     blobs: BlobStore
     extractor: Extractor
     embedder: Embedder
-    slow_extractor: SlowExtractor | None = None
+    remote_extractor: RemoteExtractor | None = None
     speech: SpeechProviders | None = None
     artist: PageArtist | None = None
+    copies: Callable[[str], AbstractContextManager[Path]] | None = None
     earlier_embedder: Callable[[str], Embedder | None] = _none_earlier
 
     def embedder_for(self, model: str) -> Embedder | None:
         """Give who makes vectors of a model that is, or was, in use; None where nobody can any more."""
         return self.embedder if model == self.embedder.model else self.earlier_embedder(model)
 
-    def slow_for(self, content_type: str) -> SlowExtractor | None:
-        """Give the slow extractor if it is the one to read this kind of file."""
-        slow = self.slow_extractor
-        return slow if slow is not None and slow.accepts(content_type) else None
+    def remote_for(self, content_type: str) -> RemoteExtractor | None:
+        """Give the remote extractor if it is the one to read this kind of file."""
+        remote = self.remote_extractor
+        return remote if remote is not None and remote.accepts(content_type) else None
 
     def accepts(self, content_type: str) -> bool:
         """Say whether anybody reads this kind of file."""
         if self.speech is not None and self.speech.reader.accepts(content_type):
             return True
-        return self.slow_for(content_type) is not None or self.extractor.accepts(content_type)
+        return self.remote_for(content_type) is not None or self.extractor.accepts(content_type)

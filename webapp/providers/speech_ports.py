@@ -1,33 +1,38 @@
 """What the product expects of sound, speech and the understanding of it: Protocols and plain data.
 
 As in `ports`: each Protocol has one conformance suite, and failures are those of
-`webapp.providers.errors`. Times are seconds from the beginning of the recording.
+`webapp.provider_errors`. Times are seconds from the beginning of the recording.
 """
 
-import json
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Literal, Protocol
 
-LEVELS_PER_SECOND = 5
-"""How many loudness values a second of sound has."""
+from msgspec import Meta
+
+from webapp.typed_json import TypedJson
+
+Seconds = Annotated[float, Meta(ge=0, lt=1e7)]
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class Sound(TypedJson):
     """What is known of a recording's sound.
 
     `levels` holds a byte for each fifth of a second and channel, one channel after the other:
     its loudness in decibels above -96 dBFS. `channels` is 2 only where each carries a speaker.
     """
 
-    duration_seconds: float
-    channels: int
+    duration_seconds: Seconds
+    channels: Literal[1, 2]
     levels: bytes
     title: str | None = None
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.levels) % self.channels:
+            raise ValueError("each channel has as many levels")
 
     def channel_levels(self, channel: int) -> bytes:
         """The loudness of one channel."""
@@ -39,23 +44,6 @@ class Sound:
         if self.channels == 1:
             return self.levels
         return bytes(map(max, self.channel_levels(0), self.channel_levels(1)))
-
-    def to_json(self) -> bytes:
-        """Write it as JSON that `from_json` reads back equal."""
-        return json.dumps(asdict(self) | {"levels": b64encode(self.levels).decode()}).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> "Sound":
-        """Read `to_json`'s output; ValueError for anything else."""
-        return cls.from_plain(_object(data))
-
-    @classmethod
-    def from_plain(cls, plain: object) -> "Sound":
-        """Check every type on the way: the writer may have been a process gone astray."""
-        try:
-            return _sound(plain)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"not a sound: {type(error).__name__} {error}") from error
 
 
 UNKNOWN_LANGUAGE = "und"
@@ -99,35 +87,18 @@ class Clip:
 class Segment:
     """Something that was said: mostly a sentence."""
 
-    start: float
-    end: float
+    start: Seconds
+    end: Seconds
     text: str
     speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Transcript(TypedJson):
     """What was said in a clip; nothing at all is an answer too. `language` is a two-letter code or UNKNOWN_LANGUAGE."""
 
     segments: tuple[Segment, ...]
     language: str | None = None
-
-    def to_json(self) -> bytes:
-        """Write it as JSON that `from_json` reads back equal."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":")).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> "Heard":
-        """Read `to_json`'s output; ValueError for anything else."""
-        return cls.from_plain(_object(data))
-
-    @classmethod
-    def from_plain(cls, plain: object) -> "Heard":
-        """Check every type on the way."""
-        try:
-            return _heard(plain)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"not a transcript: {type(error).__name__} {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +111,16 @@ class Operation:
 class Recogniser(Protocol):
     """Turns speech into text.
 
-    A recogniser either answers `start` with what it heard, or with an operation whose result is
+    A recogniser either answers `start` with the transcript, or with an operation whose result is
     asked for by `fetch` until it is there.
     """
 
     name: str
     version: str
-    window_seconds: float
+    clip_seconds_max: float
     """The longest piece that is handed over at once."""
     tells_channels: bool
-    """Whether it hears the channels of a recording apart by itself; else it is given one at a time."""
+    """Whether it tells the channels of a recording apart by itself; else it is given one at a time."""
     result_wait_seconds: float
     """How long to wait between two questions for a result."""
 
@@ -158,10 +129,10 @@ class Recogniser(Protocol):
 
     def start(
         self, audio: Path, clip: Clip, *, timeout_seconds: float, progress: Callable[[float], None]
-    ) -> Heard | Operation:
-        """Hear a clip of an Ogg Opus file. Its times are those of the whole recording."""
+    ) -> Transcript | Operation:
+        """Transcribe a clip of an Ogg Opus file. Its times are those of the whole recording."""
 
-    def fetch(self, operation: Operation, clip: Clip) -> Heard | None:
+    def fetch(self, operation: Operation, clip: Clip) -> Transcript | None:
         """Give the result of an operation; None while there is none."""
 
     def forget(self, operation: Operation) -> None:
@@ -180,7 +151,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(TypedJson):
     """What a conversation was about."""
 
     analyst: str
@@ -190,23 +161,6 @@ class Analysis:
     action_items: tuple[Point, ...] = ()
     questions: tuple[Point, ...] = ()
     promises: tuple[Point, ...] = ()
-
-    def to_json(self) -> bytes:
-        """Write it as JSON that `from_json` reads back equal."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":")).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> "Analysis":
-        """Read `to_json`'s output; ValueError for anything else."""
-        return cls.from_plain(_object(data))
-
-    @classmethod
-    def from_plain(cls, plain: object) -> "Analysis":
-        """Check every type on the way."""
-        try:
-            return _analysis(plain)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"not an analysis: {type(error).__name__} {error}") from error
 
 
 class Analyst(Protocol):
@@ -232,71 +186,3 @@ class SpeechProviders:
     reader: SoundReader
     recogniser: Recogniser
     analyst: Analyst
-
-
-def _object(data: bytes) -> object:
-    try:
-        return json.loads(data)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
-def _sound(plain: Any) -> Sound:
-    duration, channels, levels = _seconds(plain["duration_seconds"]), plain["channels"], b64decode(plain["levels"])
-    if channels not in {1, 2} or len(levels) % channels:
-        raise TypeError("one or two channels of levels were expected")
-    return Sound(
-        duration_seconds=duration,
-        channels=channels,
-        levels=levels,
-        title=None if plain["title"] is None else _text(plain["title"]),
-        warnings=tuple(_text(warning) for warning in plain["warnings"]),
-    )
-
-
-def _heard(plain: Any) -> Heard:
-    language = plain["language"]
-    segments = tuple(
-        Segment(
-            start=_seconds(each["start"]),
-            end=_seconds(each["end"]),
-            text=_text(each["text"]),
-            speaker=None if each["speaker"] is None else _text(each["speaker"]),
-        )
-        for each in plain["segments"]
-    )
-    return Heard(segments, None if language is None else _text(language))
-
-
-def _analysis(plain: Any) -> Analysis:
-    return Analysis(
-        analyst=_text(plain["analyst"]),
-        version=_text(plain["version"]),
-        summary=_text(plain["summary"]),
-        topics=tuple(_text(topic) for topic in plain["topics"]),
-        action_items=_points(plain["action_items"]),
-        questions=_points(plain["questions"]),
-        promises=_points(plain["promises"]),
-    )
-
-
-def _points(plain: Any) -> tuple[Point, ...]:
-    return tuple(Point(_text(each["text"]), _index(each["segment"])) for each in plain)
-
-
-def _index(value: object) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise TypeError("a whole number was expected")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a text was expected")
-    return value
-
-
-def _seconds(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e7:
-        raise TypeError("a number of seconds was expected")
-    return float(value)

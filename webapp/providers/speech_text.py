@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
-from webapp.providers.speech_ports import Analysis, Heard, Point, Segment
-from webapp.providers.text import clean_line
+from webapp.providers.speech_ports import Analysis, Point, Segment, Transcript
+from webapp.readers.cleaning import clean_line
 
 # Behind a full stop and the like, where white space follows.
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+")
@@ -34,15 +34,15 @@ def spread(text: str, start: float, end: float) -> list[Segment]:
     return segments
 
 
-def cleaned(heard: Heard) -> Heard:
+def cleaned(transcript: Transcript) -> Transcript:
     """Clean every text, drop what is empty, and put the rest in the order of time."""
     kept = []
-    for segment in heard.segments[:SEGMENTS_MAX]:
+    for segment in transcript.segments[:SEGMENTS_MAX]:
         if text := clean_line(segment.text, SEGMENT_CHARACTERS_MAX):
             end = max(segment.start, segment.end)
             kept.append(Segment(segment.start, end, text, clean_line(segment.speaker, SPEAKER_CHARACTERS_MAX)))
     kept.sort(key=lambda segment: (segment.start, segment.end))
-    return replace(heard, segments=tuple(kept), language=clean_line(heard.language, 16))
+    return replace(transcript, segments=tuple(kept), language=clean_line(transcript.language, 16))
 
 
 def cleaned_analysis(analysis: Analysis, segments: int) -> Analysis:

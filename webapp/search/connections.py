@@ -4,10 +4,9 @@ A row belongs to the passage that found the other. Whoever finds anew replaces t
 document, and leaves alone what others have found in it. Passages that vanish take their rows along.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import aliased, defer
 
+from webapp.batches import batches
 from webapp.clock import now
 from webapp.db import session
 from webapp.documents.model import Document
@@ -99,7 +99,7 @@ def hold_documents(org_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
     order, and nobody for ever. Those that are gone are left out.
     """
     held: set[UUID] = set()
-    for part in _parts(sorted(ids)):
+    for part in batches(sorted(ids), ROWS_PER_STATEMENT):
         rows = select(Document.id).where(Document.org_id == org_id, Document.id.in_(part)).order_by(Document.id)
         held.update(session().scalars(rows.with_for_update(read=True, key_share=True)))
     return held
@@ -116,7 +116,7 @@ def replace(org_id: UUID, document_id: UUID, links: Collection[Link]) -> Changed
     }
     _delete(org_id, sorted(standing.keys() - kept))
     new = [link for key, link in sorted(coming.items()) if key not in kept]
-    added = sum(_insert(org_id, document_id, part) for part in _parts(new))
+    added = sum(_insert(org_id, document_id, part) for part in batches(new, ROWS_PER_STATEMENT))
     return Changed(added=added, kept=len(kept), removed=len(standing) - len(kept), vanished=len(new) - added)
 
 
@@ -128,7 +128,7 @@ def _standing(org_id: UUID, document_id: UUID) -> Any:
 
 def _delete(org_id: UUID, keys: Sequence[tuple[UUID, UUID, str]]) -> None:
     key = tuple_(Connection.source_chunk_id, Connection.target_chunk_id, Connection.kind)
-    for part in _parts(keys):
+    for part in batches(keys, ROWS_PER_STATEMENT):
         gone = delete(Connection).where(Connection.org_id == org_id, key.in_(part))
         session().execute(gone.execution_options(synchronize_session=False))
 
@@ -219,9 +219,3 @@ def _seen_from(org_id: UUID, document_id: UUID, own: Any, other: Any) -> Select[
     rows = select(own.label("own"), other.label("other"), Connection.kind, Connection.score)
     rows = rows.join(Chunk, (Chunk.org_id == Connection.org_id) & (Chunk.id == own))
     return rows.where(Chunk.org_id == org_id, Chunk.document_id == document_id)
-
-
-def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:
-    rest = iter(items)
-    while part := list(islice(rest, ROWS_PER_STATEMENT)):
-        yield part

@@ -6,16 +6,18 @@ databases' own indexes, its place. Only differences are written.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from sqlalchemy import Row, bindparam, delete, insert, select, update
+from sqlalchemy import Row, Table, bindparam, delete, insert, select, update
 
+from webapp.batches import batches
 from webapp.db import session
 from webapp.search.model import Chunk
 
-IDS_PER_STATEMENT = 500
+# So few at once that they are ready to be sent in a moment: a session that idles in its transaction is ended.
+ROWS_AT_ONCE = 500
+_ADD = insert(cast(Table, Chunk.__table__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ class Replaced:
 
 
 Standing = Mapping[UUID, Row[Any]]
+Item = TypeVar("Item")
 
 
 def standing_in(org_id: UUID, document_id: UUID) -> Standing:
@@ -66,8 +69,8 @@ def renew_vectors(org_id: UUID, vectors: Sequence[tuple[UUID, Any]], model: str)
     """Give passages vectors of another model; one that is gone is left out."""
     change = update(Chunk).where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
     change = change.values(embedding=bindparam("new_embedding"), embedding_model=model)
-    rows = [{"the_id": chunk_id, "new_embedding": vector} for chunk_id, vector in vectors]
-    if rows:
+    for part in batches(vectors, ROWS_AT_ONCE):
+        rows = [{"the_id": chunk_id, "new_embedding": vector} for chunk_id, vector in part]
         session().connection().execute(change, rows)
 
 
@@ -78,8 +81,9 @@ def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], standin
     gone = [chunk_id for chunk_id in standing if chunk_id not in coming]
     _delete(org_id, gone)
     kept = [chunk for chunk in chunks if chunk.id in standing]
-    _move(org_id, [chunk for chunk in kept if _place(chunk) != _place(standing[chunk.id])], standing)
-    _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != standing[chunk.id].embedding_model])
+    if kept:
+        _move(org_id, [chunk for chunk in kept if _place(chunk) != _place(standing[chunk.id])], standing)
+        _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != standing[chunk.id].embedding_model])
     _add(org_id, document_id, [chunk for chunk in chunks if chunk.id not in standing])
     return Replaced(added=len(chunks) - len(kept), kept=len(kept), removed=len(gone))
 
@@ -92,7 +96,7 @@ def _place(chunk: NewChunk | Row[Any]) -> tuple[Any, ...]:
 
 
 def _delete(org_id: UUID, ids: Iterable[UUID]) -> None:
-    for part in _parts(ids):
+    for part in batches(ids, ROWS_AT_ONCE):
         session().execute(delete(Chunk).where(Chunk.org_id == org_id, Chunk.id.in_(part)), **_UNWATCHED)
 
 
@@ -100,8 +104,8 @@ def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: Standing) -> None:
     """Renumber, one after the other: at every moment a place belongs to one passage only."""
     moves = [(standing[chunk.id].ordinal, chunk.ordinal, chunk.id) for chunk in chunks]
     change = update(Chunk).where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
-    steps = [{"the_id": chunk_id, "place": place} for chunk_id, place in in_free_places(moves)]
-    if steps:
+    for part in batches(in_free_places(moves), ROWS_AT_ONCE):
+        steps = [{"the_id": chunk_id, "place": place} for chunk_id, place in part]
         session().connection().execute(change.values(ordinal=bindparam("place")), steps)
     _update(org_id, _PLACE, [chunk for chunk in chunks if _is_elsewhere(chunk, standing)])
 
@@ -140,34 +144,22 @@ def _embed_anew(org_id: UUID, chunks: Sequence[NewChunk]) -> None:
 
 
 def _update(org_id: UUID, columns: Sequence[str], chunks: Sequence[NewChunk]) -> None:
-    if not chunks:
-        return
     change = (
         update(Chunk)
         .where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
         .values({name: bindparam(f"new_{name}") for name in columns})
     )
-    rows = [{"the_id": chunk.id} | {f"new_{name}": getattr(chunk, name) for name in columns} for chunk in chunks]
-    session().connection().execute(change, rows)
+    for part in batches(chunks, ROWS_AT_ONCE):
+        rows = [{"the_id": chunk.id} | {f"new_{name}": getattr(chunk, name) for name in columns} for chunk in part]
+        session().connection().execute(change, rows)
 
 
 def _add(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk]) -> None:
-    if not chunks:
-        return
-    session().execute(
-        insert(Chunk),
-        [
-            {"org_id": org_id, "document_id": document_id} | {name: getattr(chunk, name) for name in NewChunk.__slots__}
-            for chunk in chunks
-        ],
-    )
+    for part in batches(chunks, ROWS_AT_ONCE):
+        rows = [{name: getattr(chunk, name) for name in NewChunk.__slots__} for chunk in part]
+        own = {"org_id": org_id, "document_id": document_id}
+        session().execute(_ADD, [own | row for row in rows])
 
 
 # Nothing of what is changed here in bulk is held as an object.
 _UNWATCHED: dict[str, Any] = {"execution_options": {"synchronize_session": False}}
-
-
-def _parts(ids: Iterable[UUID]) -> Iterator[list[UUID]]:
-    rest = iter(ids)
-    while part := list(islice(rest, IDS_PER_STATEMENT)):
-        yield part

@@ -65,6 +65,19 @@ class CachedEmbedding(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
 
 
+class QueryEmbedding(Base):
+    """The vector of a search under a model. The question itself is not stored, only its hash."""
+
+    __tablename__ = "query_embeddings"
+    __table_args__ = (Index("ix_query_embeddings_org_id_used_at", "org_id", "used_at"),)
+
+    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True)
+    model: Mapped[str] = mapped_column(Text, primary_key=True)
+    query_sha256: Mapped[str] = mapped_column(Text, primary_key=True)
+    embedding: Mapped[Any] = mapped_column(Embedding)
+    used_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+
+
 class ChunkValue(Base):
     """Something in a passage that stands for itself: a number, a code, an address."""
 

@@ -1,13 +1,37 @@
-"""The passages of one document, as its page lists them."""
+"""The passages of one document, as its page lists them, and which passages say anything at all."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import defer
 
+from webapp.batches import batches
 from webapp.db import session
 from webapp.search.model import Chunk
+
+_IDS_PER_STATEMENT = 500
+
+
+def says_something(text: str) -> bool:
+    """Whether a text has a letter or a digit, of any script. Rulers, bullets and dots alone are no passage."""
+    return any(map(str.isalnum, text))
+
+
+def without_words(org_id: UUID, ids: Collection[UUID]) -> set[UUID]:
+    """Which of these passages say nothing: earlier versions made passages of rulers and dots."""
+    found: set[UUID] = set()
+    for part in batches(ids, _IDS_PER_STATEMENT):
+        rows = select(Chunk.id, Chunk.text).where(Chunk.org_id == org_id, Chunk.id.in_(part), _may_say_nothing())
+        found.update(chunk_id for chunk_id, text in session().execute(rows) if not says_something(text))
+    return found
+
+
+def _may_say_nothing() -> ColumnElement[bool]:
+    """No letter or digit of ASCII. What other letters there are differs between databases, so Python decides."""
+    if session().get_bind().dialect.name == "postgresql":
+        return ~Chunk.text.regexp_match("[A-Za-z0-9]")
+    return ~Chunk.text.op("GLOB", is_comparison=True)("*[A-Za-z0-9]*")
 
 
 def page(org_id: UUID, document_id: UUID, *, start: int = 0, limit: int = 50) -> Sequence[Chunk]:

@@ -10,7 +10,6 @@ from sqlalchemy import select
 from webapp.db import session
 from webapp.documents.model import Document
 from webapp.search.model import Chunk
-from webapp.search.snippet import Segment, snippet
 from webapp.search.vectors import QueryVector, nearest
 from webapp.search.words import best_by_terms, clean_query, identifiers, query_terms, query_words
 
@@ -31,7 +30,6 @@ class Hit:
     filename: str
     title: str | None
     text: str
-    snippet: tuple[Segment, ...]
     heading: str | None
     page_from: int | None
     page_to: int | None
@@ -64,7 +62,7 @@ def search(org_id: UUID, text: str, vectors: Sequence[QueryVector], limit: int, 
         ]
     )
     best = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:limit]
-    return _hits(org_id, best, scores, words)
+    return _hits(org_id, best, scores)
 
 
 def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
@@ -76,23 +74,22 @@ def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
     return scores
 
 
-def _hits(org_id: UUID, ids: Sequence[UUID], scores: dict[UUID, float], words: Sequence[str]) -> list[Hit]:
+def _hits(org_id: UUID, ids: Sequence[UUID], scores: dict[UUID, float]) -> list[Hit]:
     columns = select(Chunk, Document.filename, Document.title).join(
         Document, (Document.org_id == Chunk.org_id) & (Document.id == Chunk.document_id)
     )
     rows = session().execute(columns.where(Chunk.org_id == org_id, Chunk.id.in_(ids)))
     found = {row.Chunk.id: row for row in rows}
-    return [_hit(*found[chunk_id], scores[chunk_id], words) for chunk_id in ids if chunk_id in found]
+    return [_hit(*found[chunk_id], scores[chunk_id]) for chunk_id in ids if chunk_id in found]
 
 
-def _hit(chunk: Chunk, filename: str, title: str | None, score: float, words: Sequence[str]) -> Hit:
+def _hit(chunk: Chunk, filename: str, title: str | None, score: float) -> Hit:
     return Hit(
         chunk_id=chunk.id,
         document_id=chunk.document_id,
         filename=filename,
         title=title,
         text=chunk.text,
-        snippet=snippet(chunk.text, words),
         heading=chunk.heading,
         page_from=chunk.page_from,
         page_to=chunk.page_to,

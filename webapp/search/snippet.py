@@ -1,11 +1,14 @@
 """The lines of a passage that answer best, with the matching words set apart: segments, never HTML."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 SNIPPET_CHARACTERS = 260
 LEAD_CHARACTERS = 60
+# The first ones say enough of where the words stand.
+MATCHES_MAX = 100
 
 _WORD = re.compile(r"\w+")
 _ENDINGS = (
@@ -40,11 +43,14 @@ class Segment:
 
 def snippet(passage: str, words: Iterable[str]) -> tuple[Segment, ...]:
     """Cut out where most of the words stand together, and mark them."""
-    stems = {_stem(word) for word in words}
-    matches = [found.span() for found in _WORD.finditer(passage) if _stem(found[0].casefold()) in stems]
+    matches = list(islice(_matches(passage, {_stem(word) for word in words}), MATCHES_MAX))
     start, end = _window(passage, matches)
     inside = [(max(a, start), min(b, end)) for a, b in matches if a < end and b > start]
     return tuple(_segments(passage, start, end, inside))
+
+
+def _matches(passage: str, stems: set[str]) -> Iterator[tuple[int, int]]:
+    return (found.span() for found in _WORD.finditer(passage) if _stem(found[0].casefold()) in stems)
 
 
 def _stem(word: str) -> str:
@@ -59,11 +65,13 @@ def _window(passage: str, matches: Sequence[tuple[int, int]]) -> tuple[int, int]
     """The stretch that holds the most different places, widened to whole words."""
     if len(passage) <= SNIPPET_CHARACTERS:
         return 0, len(passage)
-    best, most = 0, -1
+    best, most, last = 0, -1, 0
     for first, (begin, _) in enumerate(matches):
-        held = sum(1 for _, end in matches[first:] if end <= begin + SNIPPET_CHARACTERS - LEAD_CHARACTERS)
-        if held > most:
-            best, most = begin, held
+        last = max(last, first)
+        while last < len(matches) and matches[last][1] <= begin + SNIPPET_CHARACTERS - LEAD_CHARACTERS:
+            last += 1
+        if last - first > most:
+            best, most = begin, last - first
     start = max(0, min(best - LEAD_CHARACTERS, len(passage) - SNIPPET_CHARACTERS))
     start = passage.rfind(" ", 0, start + 1) + 1 if start else 0
     end = start + SNIPPET_CHARACTERS

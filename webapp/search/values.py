@@ -6,12 +6,12 @@ Two passages that hold the same one belong together, however different their wor
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from typing import cast
 from uuid import UUID
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import Table, bindparam, delete, func, insert, select
 
+from webapp.batches import batches
 from webapp.db import session
 from webapp.search.index import NewChunk
 from webapp.search.model import ChunkValue
@@ -21,6 +21,10 @@ VALUE_CHARACTERS = (5, 100)
 ROWS_PER_STATEMENT = 500
 # What stands in more passages than this is a letterhead, and tells nothing.
 PASSAGES_PER_VALUE_MAX = 40
+
+_values = cast(Table, ChunkValue.__table__)
+_ADD = insert(_values)
+_REMOVE = delete(_values).where(_values.c.org_id == bindparam("org"), _values.c.document_id == bindparam("document"))
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,24}")
 _ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
@@ -58,6 +62,10 @@ class Shared:
     rarity: float
 
 
+Held = Sequence[tuple[UUID, str]]
+"""Passages, each with a value that it holds."""
+
+
 def values_of(text: str) -> list[str]:
     """The values that a text holds, each once, in one spelling."""
     found: dict[str, None] = {}
@@ -74,18 +82,23 @@ def values_of(text: str) -> list[str]:
     return list(found)[:VALUES_PER_PASSAGE_MAX]
 
 
-def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> None:
-    """Let a document's passages have the values that they hold, in the transaction that publishes them."""
-    of_document = (ChunkValue.org_id == org_id, ChunkValue.document_id == document_id)
-    session().execute(delete(ChunkValue).where(*of_document).execution_options(synchronize_session=False))
+def held_by(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> Held:
+    """Find the values of all passages of a document: too much work for an open transaction."""
     pairs = {(chunk.id, value) for chunk in chunks for value in values_of(chunk.text)}
     pairs.update(_placed(chunks, named))
-    rows = [
-        {"org_id": org_id, "document_id": document_id, "chunk_id": chunk_id, "value": value}
-        for chunk_id, value in sorted(pairs)
-    ]
-    if rows:
-        session().execute(insert(ChunkValue), rows)
+    return sorted(pairs)
+
+
+def remove(org_id: UUID, document_id: UUID) -> None:
+    """Forget what a document's passages hold, in the transaction that publishes others."""
+    session().execute(_REMOVE, {"org": org_id, "document": document_id})
+
+
+def add(org_id: UUID, document_id: UUID, held: Held) -> None:
+    """Let a document's passages have these values, in the transaction that publishes them."""
+    own = {"org_id": org_id, "document_id": document_id}
+    for part in batches(held, ROWS_PER_STATEMENT):
+        session().execute(_ADD, [own | {"chunk_id": chunk_id, "value": value} for chunk_id, value in part])
 
 
 def shared(org_id: UUID, document_id: UUID) -> list[Shared]:
@@ -110,7 +123,7 @@ def in_common(org_id: UUID, pairs: Collection[tuple[UUID, UUID]]) -> dict[tuple[
     """What the two passages of each pair both hold."""
     held: dict[UUID, set[str]] = {}
     wanted = sorted({chunk_id for pair in pairs for chunk_id in pair})
-    for part in _parts(wanted):
+    for part in batches(wanted, ROWS_PER_STATEMENT):
         rows = select(ChunkValue.chunk_id, ChunkValue.value)
         for chunk_id, value in session().execute(
             rows.where(ChunkValue.org_id == org_id, ChunkValue.chunk_id.in_(part))
@@ -122,7 +135,7 @@ def in_common(org_id: UUID, pairs: Collection[tuple[UUID, UUID]]) -> dict[tuple[
 def _elsewhere(org_id: UUID, document_id: UUID, values: Iterable[str]) -> dict[str, list[tuple[UUID, UUID]]]:
     """Where else these values stand: a few places more than count, so that too many show as too many."""
     found: dict[str, list[tuple[UUID, UUID]]] = {}
-    for part in _parts(sorted(values)):
+    for part in batches(sorted(values), ROWS_PER_STATEMENT):
         number = func.row_number().over(partition_by=ChunkValue.value, order_by=ChunkValue.chunk_id).label("number")
         others = (
             select(ChunkValue.value, ChunkValue.chunk_id, ChunkValue.document_id, number)
@@ -180,9 +193,3 @@ def _is_date(token: str) -> bool:
 
 def _digits(token: str) -> int:
     return sum(map(str.isdigit, token))
-
-
-def _parts(values: Iterable[Any]) -> Iterator[list[Any]]:
-    rest = iter(values)
-    while part := list(islice(rest, ROWS_PER_STATEMENT)):
-        yield part

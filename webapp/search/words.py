@@ -17,7 +17,6 @@ TERMS_MAX = 32
 IDENTIFIER_CHARACTERS_MIN = 3
 
 _WORD = re.compile(r"\w+")
-_AROUND = re.compile(r"^\W+|\W+$")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Words that say nothing about a subject; PostgreSQL's dictionary knows its own.
 _COMMON = frozenset(
@@ -50,9 +49,15 @@ def query_terms(query: str) -> list[str]:
 
 def identifiers(query: str) -> list[str]:
     """What hardly has a meaning and is meant exactly: numbers, and codes with digits in them."""
-    parts = (_AROUND.sub("", part) for part in query.split())
+    parts = (_bare(part) for part in query.split())
     exact = [part for part in parts if len(part) >= IDENTIFIER_CHARACTERS_MIN and any(map(str.isdigit, part))]
     return list(dict.fromkeys(exact))[:TERMS_MAX]
+
+
+def _bare(part: str) -> str:
+    """From the first letter or digit to the last one."""
+    places = [found.span() for found in _WORD.finditer(part)]
+    return part[places[0][0] : places[-1][1]] if places else ""
 
 
 def best_by_terms(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]:

@@ -1,64 +1,310 @@
-"""Nobody keeps a thread of the server by sending nothing, or next to nothing.
+"""The web server's worker: no client keeps a thread, or the main loop, by being slow.
 
-A thread reads one request at a time, so whoever opens a few dozen connections and never finishes a
-sentence could silence the whole site. Silence ends a connection; headers, and what is sent with
-anything but an upload, have to be there in time. An upload may take as long as its line is slow.
+The main loop reads requests as their bytes come, and hands one to a thread when it is whole. Only the body of an
+upload is read by a thread (see `inflow`). It also waits for clients to close: gunicorn itself would stand still
+meanwhile. So a client that dawdles costs a place in the poller, and has a deadline for each state that it can be in.
 """
 
+import errno
+import selectors
 import socket
-import struct
+import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
-UPLOADS = ("POST", "/documents")
+from webapp.serving.capacity import large_at_once
+from webapp.serving.connection import Connection, PacedSocket, address_of
+from webapp.serving.inflow import ENVIRON_KEY, Patience
+
+_READ_BYTES = 1 << 16
+# Read and thrown away while a client is given time to close: its answer would be lost with a connection that is cut.
+_DRAIN_BYTES_MAX = 16 * 1024 * 1024
+_UNREAD_BYTES_MAX = 64 * 1024
+_LOOK_SECONDS = 0.25
+_STOP_SECONDS = 5.0
+_NO_MORE_FILES = {errno.EMFILE, errno.ENFILE}
+_PASSING = {errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED, errno.EINTR}
 
 
 class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
     """gunicorn's worker with threads, whose patience has an end."""
 
-    silence_seconds = 30
-    headers_seconds = 20.0
-    body_seconds = 60.0
+    wsgi: Any
+    patience = Patience()
+    connections_per_address = 0
+    """0 where nobody is counted, as behind a proxy, from which all connections come."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        # Until when a connection is listened to. Threads write it, the main loop looks.
-        self._deadlines: dict[Any, float] = {}
+        # In the order in which they came here; only the main loop touches these.
+        self._waiting: dict[Connection, None] = {}
+        self._closing: dict[Connection, None] = {}
+        # Requests with a large body, when as many as may have a thread have one.
+        self._in_line: dict[Connection, None] = {}
+        self._large_at_work = 0
+        self.large_at_once = large_at_once(self.cfg.threads)
+        self._by_address: Counter[str] = Counter()
+        self._looks_again_at = 0.0
+        self._at_work = threading.local()
 
-    def enqueue_req(self, conn: Any) -> None:
-        """A connection has something to say, or is new."""
-        # Kept by the kernel: gunicorn takes a socket's own time limit away again.
-        limit = struct.pack("@ll", self.silence_seconds, 0)
-        with suppress(OSError):
-            conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-            conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        super().enqueue_req(conn)
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:
+        """TLS would hide the bytes that the main loop looks at."""
+        if cfg.is_ssl:
+            raise SystemExit("Docmill speaks no TLS itself: put a proxy in front (docs/proxy.md).")
 
-    def handle(self, conn: Any) -> Any:
-        """Read a request and answer it, in a thread."""
-        self._deadlines[conn] = time.monotonic() + self.headers_seconds
+    def run(self) -> None:
+        """Serve until told to leave."""
+        application = self.wsgi
+
+        def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            environ[ENVIRON_KEY] = self._at_work.connection.inflow
+            answer: Iterable[bytes] = application(environ, start_response)
+            return answer
+
+        self.wsgi = serve
+        super().run()
+
+    def accept(self, listener: socket.socket) -> None:
+        """Somebody connects."""
         try:
+            plain, client = listener.accept()
+        except OSError as error:
+            if error.errno in _NO_MORE_FILES and self._drop_one(list(self._closing) + list(self._waiting)):
+                return
+            if error.errno not in _PASSING | _NO_MORE_FILES:
+                raise
+            return
+        accepted = PacedSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        if self._is_one_too_many(address_of(client)):
+            _refuse(accepted)
+            return
+        try:
+            conn = Connection(self.cfg, accepted, client, listener.getsockname(), self.patience)
+        except OSError:
+            # It has gone already.
+            accepted.close()
+            return
+        self.nr_conns += 1
+        self._by_address[conn.address or ""] += 1
+        self._wait(conn)
+        while self.nr_conns >= self.worker_connections:
+            # Whoever has dawdled longest makes room; a newcomer who speaks at once is served before that.
+            others = (one for one in self._waiting if one is not conn)
+            if not self._drop_one([*self._closing, *others, *self._in_line]):
+                break
+
+    def handle(self, conn: Connection) -> Any:
+        """Read a request and answer it, in a thread."""
+        self._at_work.connection = conn
+        try:
+            conn.begin()
             return super().handle(conn)
         finally:
-            self._deadlines.pop(conn, None)
+            del self._at_work.connection
 
-    def handle_request(self, req: Any, conn: Any) -> Any:
-        """Its headers are there; what else belongs to it is still to come."""
-        if (req.method, req.path) == UPLOADS:
-            self._deadlines.pop(conn, None)
-        else:
-            self._deadlines[conn] = time.monotonic() + self.body_seconds
-        return super().handle_request(req, conn)
+    def finish_request(self, conn: Connection, fs: Any) -> None:
+        """Its answer is out; back in the main loop."""
+        if conn.has_large_place:
+            conn.has_large_place = False
+            self._large_at_work -= 1
+            self._let_large_ones_in()
+        try:
+            is_kept = not fs.cancelled() and bool(fs.result())
+        except Exception:  # noqa: BLE001 - whatever it was, gunicorn has logged it, and the connection is of no more use
+            is_kept = False
+        if not is_kept:
+            self._linger(conn)
+            return
+        try:
+            conn.go_on()
+        except OSError:
+            self._drop(conn)
+            return
+        if not self.alive:
+            conn.deadline = min(conn.deadline, time.monotonic() + STOP_KEEPALIVE_LINGER)
+        self._wait(conn)
+
+    def murder_keepalived(self, force: bool = False) -> None:
+        """At the very end, whoever is left; until then `murder_pending` looks at everybody."""
+        if force:
+            for conn in [*self._waiting, *self._in_line, *self._closing]:
+                self._drop(conn)
 
     def murder_pending(self) -> None:
-        """Called by the main loop at least once a second."""
-        super().murder_pending()
+        """Called by the main loop at least once a second: end what took too long."""
         now = time.monotonic()
-        for conn, deadline in self._deadlines.copy().items():
-            if now > deadline:
-                # A thread that still reads finds the end; one that already answers is not disturbed.
-                with suppress(OSError):
-                    conn.sock.shutdown(socket.SHUT_RD)
+        if now < self._looks_again_at:
+            return
+        self._looks_again_at = now + _LOOK_SECONDS
+        for conn in [conn for conn in self._waiting if conn.is_late(now)]:
+            self._give_up(conn)
+        for conn in [conn for conn in self._in_line if now > conn.deadline]:
+            self._answer(
+                conn,
+                503,
+                "Service Unavailable",
+                "The server is receiving as many uploads as it can. Try again in a moment.",
+            )
+        for conn in [conn for conn in self._closing if now > conn.deadline]:
+            self._drop(conn)
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """The process is asked to leave: what was begun may still be sent, within some seconds."""
+        for conn in self._waiting:
+            conn.deadline = min(conn.deadline, deadline if conn.is_idle else time.monotonic() + _STOP_SECONDS)
+
+    def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
+        """Whether the connection can be used again: not where a body was not read and has not come."""
+        if not keepalive:
+            return False
+        conn.inflow.stop()
+        is_read: bool = conn.parser.finish_body(max_bytes=_UNREAD_BYTES_MAX)
+        return is_read and not conn.inflow.missed_some
+
+    def _wait(self, conn: Connection) -> None:
+        """For the rest of its next request."""
+        self._waiting[conn] = None
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
+        self._look_at(conn)
+
+    def _on_readable(self, conn: Connection, sock: socket.socket) -> None:
+        # Something else that happened in the same moment may have ended it.
+        data = _read(sock) if conn in self._waiting else None
+        if data:
+            conn.feed(data)
+            self._look_at(conn)
+        elif data is not None:
+            self._drop(conn)
+
+    def _look_at(self, conn: Connection) -> None:
+        """Hand it to a thread where there is nothing left to wait for."""
+        if conn.arrival.is_too_large:
+            self._answer(conn, 431, "Request Header Fields Too Large", "The head of the request is too large.")
+        elif conn.arrival.is_ready:
+            self._forget(conn)
+            self._hand_over(conn)
+        elif conn.arrival.expects_continue:
+            conn.arrival.expects_continue = False
+            _say(conn.sock, b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _hand_over(self, conn: Connection) -> None:
+        if conn.arrival.is_whole:
+            self.enqueue_req(conn)
+            return
+        conn.deadline = time.monotonic() + self.patience.body_seconds
+        self._in_line[conn] = None
+        self._let_large_ones_in()
+
+    def _let_large_ones_in(self) -> None:
+        while self._in_line and self._large_at_work < self.large_at_once:
+            conn = next(iter(self._in_line))
+            self._forget(conn)
+            conn.has_large_place = True
+            self._large_at_work += 1
+            self.enqueue_req(conn)
+
+    def _give_up(self, conn: Connection) -> None:
+        if conn.is_idle:
+            self._drop(conn)
+        else:
+            self._answer(conn, 408, "Request Timeout", "The request did not come in time.")
+
+    def _answer(self, conn: Connection, status: int, reason: str, sentence: str) -> None:
+        _say(conn.sock, _plain(status, reason, sentence))
+        self._forget(conn)
+        self._linger(conn)
+
+    def _linger(self, conn: Connection) -> None:
+        """Close it once the client has, or soon; closing at once would cut off an answer that it is still reading."""
+        try:
+            conn.sock.setblocking(False)
+            conn.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._drop(conn)
+            return
+        conn.deadline = time.monotonic() + self.patience.close_seconds
+        self._closing[conn] = None
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_leaving, conn))
+
+    def _on_leaving(self, conn: Connection, sock: socket.socket) -> None:
+        data = _read(sock) if conn in self._closing else None
+        if data is None:
+            return
+        conn.drained_bytes += len(data)
+        if not data or conn.drained_bytes > _DRAIN_BYTES_MAX:
+            self._drop(conn)
+
+    def _is_one_too_many(self, address: str | None) -> bool:
+        """Whether an address has as many connections as it may have, and none of them only waits."""
+        if not self.connections_per_address or address is None:
+            return False
+        if self._by_address[address] < self.connections_per_address:
+            return False
+        same = [conn for conn in [*self._closing, *self._waiting] if conn.address == address]
+        # First those that nobody misses: what waits between two requests may be closed at any time. Then the oldest.
+        return not self._drop_one(sorted(same, key=lambda conn: conn in self._waiting and not conn.is_between_requests))
+
+    def _drop_one(self, conns: list[Connection]) -> bool:
+        if not conns:
+            return False
+        self._drop(conns[0])
+        return True
+
+    def _drop(self, conn: Connection) -> None:
+        self._forget(conn)
+        self.nr_conns -= 1
+        self._by_address[conn.address or ""] -= 1
+        if self._by_address[conn.address or ""] <= 0:
+            del self._by_address[conn.address or ""]
+        conn.close()
+
+    def _forget(self, conn: Connection) -> None:
+        self._waiting.pop(conn, None)
+        self._in_line.pop(conn, None)
+        self._closing.pop(conn, None)
+        with suppress(KeyError, ValueError, OSError):
+            self.poller.unregister(conn.sock)
+
+
+def _read(sock: socket.socket) -> bytes | None:
+    """What has come; nothing where the other end has closed, None where there is nothing to read after all."""
+    try:
+        return sock.recv(_READ_BYTES)
+    except (BlockingIOError, InterruptedError):
+        return None
+    except OSError:
+        return b""
+
+
+def _say(sock: socket.socket, words: bytes) -> None:
+    """A few words, which any socket takes at once; whoever does not listen has gone."""
+    with suppress(OSError):
+        sock.send(words)
+
+
+def _refuse(sock: socket.socket) -> None:
+    """Cheaply: nobody waits for this client, not even to close."""
+    with sock, suppress(OSError):
+        sock.setblocking(False)
+        sock.send(_plain(429, "Too Many Requests", "Too many connections from your address. Try again in a moment."))
+        sock.shutdown(socket.SHUT_WR)
+        sock.recv(_READ_BYTES)
+
+
+def _plain(status: int, reason: str, sentence: str) -> bytes:
+    body = f"{sentence}\n"
+    head = (
+        f"HTTP/1.1 {status} {reason}",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {len(body)}",
+        "Retry-After: 5",
+        "Connection: close",
+    )
+    return "\r\n".join([*head, "", body]).encode()

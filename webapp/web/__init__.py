@@ -6,46 +6,57 @@ from typing import Any
 from flask import Flask
 from flask.json.provider import DefaultJSONProvider
 
-from webapp.accounts.throttle import SignInThrottle
 from webapp.config import Settings
 from webapp.web import (
     account_pages,
     audio_pages,
+    audit_pages,
     commands,
     connection_pages,
     document_pages,
     formatting,
     health,
+    htmx,
     library_pages,
     ops_pages,
     picture_pages,
     reprocess_pages,
     search_pages,
+    session_pages,
     stage_pages,
+    token_pages,
     upload_pages,
 )
 from webapp.web.access import init_access
 from webapp.web.assets import init_assets
 from webapp.web.cookies import init_cookies
 from webapp.web.csrf import init_csrf
-from webapp.web.errors import init_errors
+from webapp.web.errors import Problem, init_errors
+from webapp.web.exposure import init_exposure
 from webapp.web.fragments import init_fragments
+from webapp.web.htmx import init_htmx
 from webapp.web.metrics import init_metrics
+from webapp.web.rates import init_rates
 from webapp.web.security import init_security
+from webapp.web.upload_seats import init_upload_seats
 from webapp.web.uploads import init_uploads
 
 _PAGES = (
     account_pages,
     audio_pages,
+    audit_pages,
     connection_pages,
     document_pages,
     health,
+    htmx,
     library_pages,
     ops_pages,
     picture_pages,
     reprocess_pages,
     search_pages,
+    session_pages,
     stage_pages,
+    token_pages,
     upload_pages,
 )
 
@@ -53,16 +64,20 @@ _PAGES = (
 def register_pages(app: Flask, settings: Settings) -> None:
     """Everything that answers HTTP, and the commands. What comes first sees a request first."""
     app.json = _Json(app)
-    app.extensions["docmill_sign_in_throttle"] = SignInThrottle()
     init_errors(app)
-    init_cookies(app)
+    init_cookies(app, settings)
+    init_exposure(app, settings)
     init_csrf(app)
     init_metrics(app)
+    health.init_health(app)
     init_security(app, settings)
+    init_rates(app)
     init_access(app)
+    init_upload_seats(app, settings)
     init_uploads(app)
     init_fragments(app)
     init_assets(app)
+    init_htmx(app, settings)
     formatting.register(app)
     for module in _PAGES:
         app.register_blueprint(module.pages)
@@ -74,6 +89,13 @@ class _Json(DefaultJSONProvider):
 
     ensure_ascii = False
     sort_keys = False
+
+    def loads(self, s: str | bytes, **options: Any) -> Any:
+        """Read a request's body; Python's own parser gives up in an unforeseen way where it is nested too deeply."""
+        try:
+            return super().loads(s, **options)
+        except RecursionError as error:
+            raise Problem(400, detail="The JSON is nested too deeply.") from error
 
     @staticmethod
     def default(value: Any) -> Any:

@@ -1,19 +1,22 @@
-"""The guarded door: who asks, what they may do, and which rows they may see.
+"""Access: who sends a request, what they may do, and which rows they may see.
 
-Every route asks for somebody who is signed in, unless it says otherwise with one of the
-decorators here. Fetching a row and checking that it is theirs is one call, and another org's row
-answers exactly as one that does not exist.
+A route that says nothing asks for the permission to read, and for that to write where its method may
+change something; the decorators here say otherwise. Fetching a row and checking that it is theirs is
+one call, and another org's row answers exactly as one that does not exist.
 """
 
+import logging
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
 from flask import Flask, current_app, g, request
 
 from webapp.accounts import sessions, tokens
-from webapp.accounts.roles import Principal
+from webapp.accounts.roles import Permission, Principal
+from webapp.database_errors import DATABASE_ERRORS, trouble_of
 from webapp.db import reading, transaction
 from webapp.documents import library
 from webapp.documents.model import Document
@@ -21,6 +24,10 @@ from webapp.jobs.queue import Job
 from webapp.web import cookies, csrf
 from webapp.web.errors import Problem
 from webapp.wiring import Services
+
+_log = logging.getLogger(__name__)
+# A later request does it, so none waits for a long write.
+_TURN_SECONDS = 0.02
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -30,12 +37,36 @@ class Access(Enum):
 
     PUBLIC = "public"
     """Anybody: signing in, and what monitors ask."""
-    SIGNED_IN = "signed in"
-    """A person or a program of any role: what a route is when it says nothing."""
+    READ_OR_WRITE = "read or write"
+    """Whoever may read; with a method that may change something, whoever may write. What a route is by default."""
+    WRITE = "write"
+    """Whoever may write, also to look: the question before something is changed."""
+    UPLOAD = "upload"
+    """Whoever may add documents."""
     PERSON = "person"
-    """A person alone: a program's token must not make more tokens."""
+    """A person of any role: a program's token must not make more tokens."""
     OPS = "ops"
-    """The role ops, person or program."""
+    """The ops of the org, person or program."""
+    OPERATOR = "operator"
+    """The operators of the installation."""
+    METRICS = "metrics"
+    """Monitors, and ops."""
+
+
+# Why it is refused, by what was asked for. What is not listed says that the role does not include it.
+_REASONS = {
+    Permission.OPS: "ops_only",
+    Permission.OPERATE: "operator_only",
+    Permission.WRITE: "read_only",
+    Permission.UPLOAD: "no_uploads",
+}
+_PERMISSIONS = {
+    Access.WRITE: Permission.WRITE,
+    Access.UPLOAD: Permission.UPLOAD,
+    Access.OPS: Permission.OPS,
+    Access.OPERATOR: Permission.OPERATE,
+    Access.METRICS: Permission.METRICS,
+}
 
 
 def public(view: View) -> View:
@@ -48,16 +79,36 @@ def people_only(view: View) -> View:
     return _ruled(view, Access.PERSON)
 
 
+def writers_only(view: View) -> View:
+    """Only who may change documents may call this route, even to look."""
+    return _ruled(view, Access.WRITE)
+
+
+def uploaders_only(view: View) -> View:
+    """Only who may add documents may call this route."""
+    return _ruled(view, Access.UPLOAD)
+
+
 def ops_only(view: View) -> View:
-    """Only the role ops may call this route."""
+    """Only the ops of an org may call this route."""
     return _ruled(view, Access.OPS)
+
+
+def operators_only(view: View) -> View:
+    """Only the operators of the installation may call this route."""
+    return _ruled(view, Access.OPERATOR)
+
+
+def monitors_only(view: View) -> View:
+    """Only monitors and ops may call this route."""
+    return _ruled(view, Access.METRICS)
 
 
 def access_of(app: Flask, endpoint: str) -> Access:
     """Who may call the route with this endpoint."""
     if endpoint == "static":
         return Access.PUBLIC
-    rule: Access = app.view_functions[endpoint].__dict__.get("docmill_access", Access.SIGNED_IN)
+    rule: Access = app.view_functions[endpoint].__dict__.get("docmill_access", Access.READ_OR_WRITE)
     return rule
 
 
@@ -67,7 +118,7 @@ def init_access(app: Flask) -> None:
 
 
 def services() -> Services:
-    """What the rooms below work with."""
+    """The settings, the queue and the providers of this application."""
     found: Services = current_app.extensions["docmill"]
     return found
 
@@ -131,10 +182,13 @@ def _guard() -> None:
 
 
 def _admit(who: Principal, rule: Access) -> None:
-    if rule is Access.OPS and not who.is_ops:
-        raise Problem(403, "ops_only")
-    if rule is Access.PERSON and not who.is_person:
-        raise Problem(403, "people_only")
+    if rule is Access.PERSON:
+        if not who.is_person:
+            raise Problem(403, "people_only")
+        return
+    needed = _PERMISSIONS.get(rule) or (Permission.WRITE if csrf.is_unsafe() else Permission.READ)
+    if not who.may(needed):
+        raise Problem(403, _REASONS.get(needed))
 
 
 def _brings_token() -> bool:
@@ -143,13 +197,21 @@ def _brings_token() -> bool:
 
 def _identify() -> Principal | None:
     # Whoever brings a token is that token and nothing else: no cookie steps in when it is bad.
-    if _brings_token():
-        return _program()
+    return _program() if _brings_token() else _person()
+
+
+def _person() -> Principal | None:
     token = cookies.session_token()
     if token is None:
         return None
     with reading(everywhere=True):
-        return sessions.find(token)
+        found = sessions.find(token, services().settings.access.session_idle_days)
+    if found is None:
+        return None
+    who = found.principal
+    if found.is_use_due and who.session_id:
+        _record_use(partial(sessions.record_use, who.org_id, who.session_id, request.remote_addr), who)
+    return who
 
 
 def _program() -> Principal | None:
@@ -160,7 +222,18 @@ def _program() -> Principal | None:
         found = tokens.find(text)
     if found is None:
         return None
-    if found.is_use_due and found.principal.token_id:
-        with transaction(found.principal.org_id):
-            tokens.record_use(found.principal.org_id, found.principal.token_id)
-    return found.principal
+    who = found.principal
+    if found.is_use_due and who.token_id:
+        _record_use(partial(tokens.record_use, who.org_id, who.token_id), who)
+    return who
+
+
+def _record_use(record: Callable[[], None], who: Principal) -> None:
+    """Note that it is in use. Where the database can't be written to right now, reading goes on without."""
+    try:
+        with transaction(who.org_id, turn_seconds=_TURN_SECONDS):
+            record()
+    except DATABASE_ERRORS as error:
+        if trouble_of(error) is None:
+            raise
+        _log.warning("the use of %s was not recorded: %s", who.ref, type(error).__name__)

@@ -7,11 +7,15 @@ from uuid import UUID
 
 from flask import Blueprint, Response, jsonify
 
+from webapp.db import reading
+from webapp.documents import library
+from webapp.documents.model import Document
 from webapp.pipeline.transcript import as_srt, as_text, as_vtt
-from webapp.providers.speech_ports import Heard, Point
+from webapp.providers.speech_ports import Point, Transcript
 from webapp.web import blobs, recordings
-from webapp.web.access import get_document, services
+from webapp.web.access import get_document, org_id, services
 from webapp.web.errors import Problem
+from webapp.web.security_log import note_download
 
 pages = Blueprint("audio", __name__, url_prefix="/documents/<uuid:document_id>")
 
@@ -19,8 +23,8 @@ pages = Blueprint("audio", __name__, url_prefix="/documents/<uuid:document_id>")
 @pages.get("/audio")
 def sound(document_id: UUID) -> Response:
     """The sound as Ogg Opus, whole or in ranges: made by us, so a page may play it."""
-    document = get_document(document_id)
-    path = recordings.path_of(document.org_id, document.id, "audio")
+    _, paths = _with_paths(document_id)
+    path = paths.get("audio")
     if path is None:
         raise Problem(404, detail="This document has no sound to play.")
     return blobs.play(services().providers.blobs, path)
@@ -29,7 +33,7 @@ def sound(document_id: UUID) -> Response:
 @pages.get("/transcript")
 def transcript(document_id: UUID) -> Response:
     """Everything that was said, with its times, and the notes: for programs."""
-    found = recordings.find(services(), get_document(document_id))
+    found = recordings.find(services(), *_with_paths(document_id))
     if found is None:
         raise Problem(404, detail="This document has no transcript.")
     analysis = found.analysis
@@ -37,10 +41,10 @@ def transcript(document_id: UUID) -> Response:
         {
             "duration_seconds": found.duration,
             "channels": found.sound.channels,
-            "language": found.heard.language,
+            "language": found.transcript.language,
             "segments": [
                 {"start": each.start, "end": each.end, "speaker": each.speaker, "text": each.text}
-                for each in found.heard.segments
+                for each in found.transcript.segments
             ],
             "analyst": analysis.analyst,
             "summary": analysis.summary,
@@ -70,13 +74,21 @@ def text(document_id: UUID) -> Response:
     return _written(document_id, "txt", "text/plain; charset=utf-8", as_text)
 
 
-def _written(document_id: UUID, ending: str, content_type: str, write: Callable[[Heard], str]) -> Response:
-    document = get_document(document_id)
-    heard = recordings.transcript(services(), document)
-    if heard is None:
+def _with_paths(document_id: UUID) -> tuple[Document, dict[str, str]]:
+    """A document, and where the artifacts of its result lie: in one snapshot."""
+    with reading(org_id()):
+        document = get_document(document_id)
+        return document, library.artifact_paths(document.org_id, document_id)
+
+
+def _written(document_id: UUID, ending: str, content_type: str, write: Callable[[Transcript], str]) -> Response:
+    document, paths = _with_paths(document_id)
+    transcript = recordings.transcript(services(), paths)
+    if transcript is None:
         raise Problem(404, detail="This document has no transcript.")
+    note_download(document_id, ending, document.filename)
     name = f"{PurePosixPath(document.filename).stem}.{ending}"
-    return blobs.download(write(heard).encode(), name, content_type)
+    return blobs.download(write(transcript).encode(), name, content_type)
 
 
 def _points(points: tuple[Point, ...]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from flask import Response, request, send_file
 from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from webapp.documents.model import Document
-from webapp.providers.errors import BlobMissing, ProviderError
+from webapp.provider_errors import BlobMissing, ProviderError
 from webapp.providers.ports import BlobStore
 from webapp.web.errors import Problem
 
@@ -92,4 +92,6 @@ def _send(stream: BinaryIO, size_bytes: int, filename: str, content_type: str) -
     response.content_length = size_bytes
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Content-Security-Policy"] = _POLICY
+    # A copy in the cache of a shared browser would outlive the sign-out.
+    response.headers["Cache-Control"] = "private, no-store"
     return response

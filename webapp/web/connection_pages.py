@@ -12,9 +12,9 @@ from webapp.documents.model import Document
 from webapp.search import connections, values
 from webapp.search.connections import Connected, Kind, Neighbour
 from webapp.search.model import Chunk
-from webapp.web import fragments, graph
+from webapp.web import fragments, graph, results
 from webapp.web.access import org_id
-from webapp.web.document_pages import find, number_in_query, show_section
+from webapp.web.document_pages import show_section
 from webapp.web.errors import Problem
 
 pages = Blueprint("connections", __name__, url_prefix="/documents/<uuid:document_id>/connections")
@@ -33,25 +33,32 @@ class Row:
 
 @pages.get("")
 def show(document_id: UUID) -> Response:
-    """Pairs of passages, the surest first, and the documents around; `kind` chooses one kind, `start` goes on."""
-    found, org, kind, start = find(document_id), org_id(), _kind(), number_in_query("start") or 0
+    """Pairs of passages, the surest first, and the documents around; `kind` chooses one kind, `cursor` goes on."""
+    org, kind, place = org_id(), _kind(), results.asked_place()
     with reading(org):
-        listed = connections.of_document(org, document_id, kind=kind, start=start, limit=SHOWN + 1)
+        found = results.find(document_id)
+        results.expect_run(found.document, place.run_id)
+        listed = connections.of_document(org, document_id, kind=kind, start=place.start, limit=SHOWN + 1)
         rows = _rows(org, listed[:SHOWN])
         around = connections.neighbours(org, document_id, NEIGHBOURS_SHOWN)
-    next_start = start + SHOWN if len(listed) > SHOWN else None
+    next_start = place.start + SHOWN if len(listed) > SHOWN else None
+    cursor = found.cursor(next_start) if next_start else None
     nodes = graph.ring(around)
     return show_section(
         found,
         "connections",
-        lambda: _as_json(rows, around, found.counts["connections"], next_start),
+        lambda: {
+            **_as_json(rows, around, found.counts["connections"]),
+            "next_start": next_start,
+            "next_cursor": cursor,
+        },
         rows=rows,
         kind=kind.value if kind else None,
         kinds=[each.value for each in Kind],
         nodes=nodes,
         own_label=graph.short(found.document.title or found.document.filename),
         frame=graph.frame(nodes),
-        next_url=_url(document_id, kind, next_start) if next_start else None,
+        next_url=_url(document_id, kind, cursor) if cursor else None,
     )
 
 
@@ -73,18 +80,17 @@ def _kind() -> Kind | None:
         raise Problem(422, detail=f"kind must be one of: {', '.join(Kind)}.") from error
 
 
-def _url(document_id: UUID, kind: Kind | None, start: int) -> str:
-    return url_for(".show", document_id=document_id, **fragments.without({"kind": kind, "start": start}))
+def _url(document_id: UUID, kind: Kind | None, cursor: str) -> str:
+    return url_for(".show", document_id=document_id, **fragments.without({"kind": kind, "cursor": cursor}))
 
 
-def _as_json(rows: Sequence[Row], around: Sequence[Neighbour], total: int, next_start: int | None) -> dict[str, Any]:
+def _as_json(rows: Sequence[Row], around: Sequence[Neighbour], total: int) -> dict[str, Any]:
     return {
         "connections": [_row_json(row) for row in rows],
         "documents": [
             {**_document_json(each.document), "connections": each.connections, "score": each.score} for each in around
         ],
         "total": total,
-        "next_start": next_start,
     }
 
 

@@ -1,15 +1,23 @@
-"""The cookies: one for the session of somebody who is signed in, one that CSRF tokens are bound to.
+"""The cookies: one for the session of somebody who is signed in, one that CSRF tokens are bound to, and one
+that tells a browser that somebody signed in with before from one that guesses.
 
 Over https both carry the `__Host-` prefix, which a browser accepts from this very host alone, so
 no neighbour on another subdomain can plant one.
 """
 
-from flask import Flask, Response, request
+import hmac
+import secrets
+
+from flask import Flask, Response, current_app, request
 from flask import session as form_session
 from flask.sessions import SecureCookieSessionInterface
 
+from webapp.config import Settings
+
 _SESSION = "docmill_session"
 _FORMS = "docmill_forms"
+_DEVICE = "docmill_device"
+_DEVICE_DAYS = 365
 _SECONDS_PER_DAY = 86_400
 
 
@@ -20,13 +28,19 @@ class _FormSessions(SecureCookieSessionInterface):
         return _named(_FORMS)
 
     def get_cookie_secure(self, app: Flask) -> bool:
-        return request.is_secure
+        return is_https()
 
 
-def init_cookies(app: Flask) -> None:
-    """Decide cookies' names and flags by each request's own scheme."""
+def init_cookies(app: Flask, settings: Settings) -> None:
+    """Decide cookies' names and flags: by PUBLIC_URL where it says https, else by each request's own scheme."""
+    app.config["SESSION_COOKIE_SECURE"] = settings.is_public_https
     app.config["SESSION_COOKIE_SAMESITE"] = "Lax"
     app.session_interface = _FormSessions()
+
+
+def is_https() -> bool:
+    """Whether the browser came over https: a proxy may speak http to us without saying what it spoke itself."""
+    return request.is_secure or bool(current_app.config["SESSION_COOKIE_SECURE"])
 
 
 def session_token() -> str | None:
@@ -41,7 +55,7 @@ def keep_session(response: Response, token: str, days: int) -> None:
         _named(_SESSION),
         token,
         max_age=days * _SECONDS_PER_DAY,
-        secure=request.is_secure,
+        secure=is_https(),
         httponly=True,
         samesite="Lax",
         path="/",
@@ -51,8 +65,34 @@ def keep_session(response: Response, token: str, days: int) -> None:
 def drop_session(response: Response) -> None:
     """Take the session from the browser."""
     form_session.clear()
-    response.delete_cookie(_named(_SESSION), secure=request.is_secure, httponly=True, samesite="Lax", path="/")
+    response.delete_cookie(_named(_SESSION), secure=is_https(), httponly=True, samesite="Lax", path="/")
+
+
+def keep_device(response: Response, email: str) -> None:
+    """Let this browser be known as one that this e-mail signed in with. It opens nothing by itself."""
+    device = secrets.token_urlsafe(16)
+    response.set_cookie(
+        _named(_DEVICE),
+        f"{device}.{_signature(device, email)}",
+        max_age=_DEVICE_DAYS * _SECONDS_PER_DAY,
+        secure=is_https(),
+        httponly=True,
+        samesite="Lax",
+        path="/",
+    )
+
+
+def known_device(email: str) -> str | None:
+    """The id of this browser, if this e-mail signed in with it before."""
+    device, _, signature = request.cookies.get(_named(_DEVICE), "").partition(".")
+    known = _signature(device, email).encode()
+    return device if device and hmac.compare_digest(signature.encode("utf-8", "surrogatepass"), known) else None
+
+
+def _signature(device: str, email: str) -> str:
+    text = f"device\0{device}\0{email}".encode("utf-8", "surrogatepass")
+    return hmac.new(str(current_app.secret_key).encode(), text, "sha256").hexdigest()
 
 
 def _named(name: str) -> str:
-    return f"__Host-{name}" if request.is_secure else name
+    return f"__Host-{name}" if is_https() else name

@@ -8,7 +8,7 @@ import click
 from webapp.accounts import orgs
 from webapp.accounts.model import Org
 from webapp.db import reading
-from webapp.documents.library import Matching
+from webapp.documents.selection import Matching
 from webapp.documents.states import DocumentStatus
 from webapp.pipeline.missing import find_missing
 from webapp.pipeline.reprocess import Queued, renew_vectors, reprocess, reprocess_matching

@@ -1,34 +1,34 @@
 """One document: what was read out of it, how far it is, and what can be done with it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
-from webapp.db import reading
+from webapp.accounts import actors
+from webapp.accounts.audit import Action
+from webapp.db import reading, transaction
 from webapp.documents import events, library, runs
-from webapp.documents.model import Document, DocumentField, DocumentTable
 from webapp.documents.states import RunTrigger
 from webapp.pipeline import lifecycle
 from webapp.pipeline.markdown import split_pages
-from webapp.providers.errors import BlobMissing
-from webapp.search import connections, passages
-from webapp.search.model import Chunk
-from webapp.web import blobs, fragments, markdown, recordings
-from webapp.web.access import get_document, org_id, principal, services
+from webapp.provider_errors import BlobMissing
+from webapp.search import passages
+from webapp.web import blobs, fragments, markdown, recordings, results, shapes
+from webapp.web.access import get_document, org_id, principal, services, writers_only
 from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
-from webapp.web.standing import Standing, document_json, is_in_pause, run_json, run_seconds, standings
+from webapp.web.rates import count_reprocess, reprocess_left
+from webapp.web.results import Found, Place, find, number_in_query, standing_of
+from webapp.web.security_log import note, note_download
+from webapp.web.standing import document_json, run_json
 from webapp.web.timeline import run_views
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
 pages.add_app_template_filter(markdown.render, "as_html")
 
 PASSAGES_SHOWN = 50
-_NUMBER_DIGITS_MAX = 9
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,6 @@ class Section:
     name: str
     url: str
     count: int | None = None
-
-
-@dataclass(frozen=True)
-class Found:
-    """A document with all that each of its sections shows around its own content."""
-
-    standing: Standing
-    result_at: datetime | None
-    result_seconds: float | None
-    counts: Mapping[str, int]
-
-    @property
-    def document(self) -> Document:
-        return self.standing.document
 
 
 @dataclass(frozen=True)
@@ -76,24 +62,29 @@ class Text:
 @pages.get("")
 def show(document_id: UUID) -> Response:
     """The document with its text."""
-    found = find(document_id)
+    org = org_id()
+    with reading(org):
+        found = find(document_id)
+        paths = library.artifact_paths(org, document_id)
     if fragments.is_for_program():
         return jsonify({**document_json(found.standing), "counts": found.counts})
-    recording = recordings.find(services(), found.document) if found.standing.has_result else None
-    return show_section(found, "text", lambda: None, recording=recording, text=None if recording else _text(found))
+    results.expect_run(found.document, results.asked_run())
+    recording = recordings.find(services(), found.document, paths)
+    text = None if recording else _text(found, paths.get("markdown"))
+    return show_section(found, "text", dict, recording=recording, text=text)
 
 
 @pages.get("/status")
 def status(document_id: UUID) -> Response:
     """How far it is: JSON, or the fragment that asked, which polls again only while there is more to come."""
     if fragments.is_for_program() or not fragments.wants_fragment():
-        return jsonify(_standing(document_id).as_json())
+        return jsonify(standing_of(document_id).as_json())
     if request.args.get("view") == "page":
         found = find(document_id)
         response = fragments.replacing("document/_status.html", **_context(found))
         standing = found.standing
     else:
-        standing = _standing(document_id)
+        standing = standing_of(document_id)
         response = fragments.replacing("library/_status.html", row=standing)
     return response if standing.is_processing else fragments.trigger(response, "document-changed")
 
@@ -101,48 +92,51 @@ def status(document_id: UUID) -> Response:
 @pages.get("/fields")
 def fields(document_id: UUID) -> Response:
     """Named values, with their pages and how sure the reader was."""
-    found, org = find(document_id), org_id()
+    org = org_id()
     with reading(org):
-        shown = library.fields(org, document_id)
-    return show_section(found, "fields", lambda: {"fields": [_field_json(one) for one in shown]}, fields=shown)
+        found, shown = find(document_id), library.fields(org, document_id)
+    return show_section(found, "fields", lambda: {"fields": [shapes.field_json(one) for one in shown]}, fields=shown)
 
 
 @pages.get("/tables")
 def tables(document_id: UUID) -> Response:
     """Tables as rows of cells."""
-    found, org = find(document_id), org_id()
+    org = org_id()
     with reading(org):
-        shown = library.tables(org, document_id)
-    return show_section(found, "tables", lambda: {"tables": [_table_json(one) for one in shown]}, tables=shown)
+        found, shown = find(document_id), library.tables(org, document_id)
+    return show_section(found, "tables", lambda: {"tables": [shapes.table_json(one) for one in shown]}, tables=shown)
 
 
 @pages.get("/chunks")
 def chunks(document_id: UUID) -> Response:
-    """The passages, some at a time; `start` is the number of the first, `passage` the id of one to begin with."""
-    found, org = find(document_id), org_id()
+    """The passages, some at a time: from a cursor on, from a number on (`start`), or from a passage by its id."""
+    org, place = org_id(), results.asked_place()
     with reading(org):
-        start = _start(org, document_id)
-        listed = passages.page(org, document_id, start=start, limit=PASSAGES_SHOWN + 1)
+        found = find(document_id)
+        results.expect_run(found.document, place.run_id)
+        listed = passages.page(org, document_id, start=_start(org, document_id, place), limit=PASSAGES_SHOWN + 1)
     shown = listed[:PASSAGES_SHOWN]
     next_start = listed[PASSAGES_SHOWN].ordinal if len(listed) > PASSAGES_SHOWN else None
-    next_url = url_for(".chunks", document_id=document_id, start=next_start) if next_start else None
+    cursor = found.cursor(next_start) if next_start else None
     return show_section(
         found,
         "passages",
-        lambda: {"chunks": [_chunk_json(one) for one in shown], "next_start": next_start},
+        lambda: {"chunks": [shapes.chunk_json(one) for one in shown], "next_start": next_start, "next_cursor": cursor},
         passages=shown,
-        next_url=next_url,
+        next_url=url_for(".chunks", document_id=document_id, cursor=cursor) if cursor else None,
     )
 
 
 @pages.get("/runs", endpoint="runs")
 def history(document_id: UUID) -> Response:
     """Each run, and what happened in it."""
-    found, org = find(document_id), org_id()
+    org = org_id()
     with reading(org):
+        found = find(document_id)
         listed = library.runs(org, document_id)
         moments = events.timeline(org, document_id)
-    views = run_views(listed, moments)
+        names = actors.names(org, [(event.details or {}).get("by") for event in moments])
+    views = run_views(listed, moments, names)
     return show_section(
         found,
         "runs",
@@ -166,10 +160,13 @@ def history(document_id: UUID) -> Response:
 @pages.get("/markdown", endpoint="markdown")
 def whole_text(document_id: UUID) -> Response:
     """The whole text as one Markdown file."""
-    document = get_document(document_id)
-    text = _markdown(document)
+    with reading(org_id()):
+        document = get_document(document_id)
+        paths = library.artifact_paths(document.org_id, document_id)
+    text = _markdown(paths.get("markdown"))
     if text is None:
         raise Problem(404, detail="This document has no text yet.")
+    note_download(document_id, "text", document.filename)
     return blobs.download(text.encode(), f"{document.filename}.md", "text/markdown; charset=utf-8")
 
 
@@ -177,19 +174,24 @@ def whole_text(document_id: UUID) -> Response:
 def original(document_id: UUID) -> Response:
     """The file as it was uploaded; never shown in place, always saved."""
     document = get_document(document_id)
-    return blobs.download_blob(services().providers.blobs, document)
+    response = blobs.download_blob(services().providers.blobs, document)
+    if response.status_code < 300:
+        note_download(document_id, "original", document.filename)
+    return response
 
 
 @pages.post("/reprocess")
 def reprocess(document_id: UUID) -> Response:
     """A new run. What readers see stays until it has succeeded."""
     org, found = org_id(), services()
+    reprocess_left(org)
     try:
         lifecycle.queue_run(
             found.queue, org, document_id, RunTrigger.REPROCESS, max_attempts=found.settings.job_max_attempts
         )
     except runs.DocumentMissing as error:
         raise Problem(404) from error
+    count_reprocess(org, 1)
     return _answer_changed(document_id, 202)
 
 
@@ -201,14 +203,14 @@ def cancel_run(document_id: UUID, run_id: UUID) -> Response:
         is_known = runs.is_of(run_id, who.org_id, document_id)
     if not is_known:
         raise Problem(404)
-    if not lifecycle.cancel_run(services().queue, who.org_id, document_id, run_id, who.name):
+    if not lifecycle.cancel_run(services().queue, who.org_id, document_id, run_id, who.ref):
         raise Problem(409, "ended", detail="This run has ended already.")
     return _answer_changed(document_id, 200)
 
 
 def _answer_changed(document_id: UUID, status: int) -> Response:
     """How the document stands now, in the form that was asked for."""
-    standing = _standing(document_id)
+    standing = standing_of(document_id)
     if fragments.is_for_program():
         return make_response(jsonify(standing.as_json()), status)
     if not fragments.wants_fragment():
@@ -221,6 +223,7 @@ def _answer_changed(document_id: UUID, status: int) -> Response:
 
 
 @pages.get("/delete")
+@writers_only
 def confirm_delete(document_id: UUID) -> Response:
     """The question, for whoever cannot be asked in a dialog."""
     return make_response(render_template("document/delete.html", document=get_document(document_id)))
@@ -243,21 +246,24 @@ def remove(document_id: UUID) -> Response:
 
 
 def _delete(document_id: UUID) -> None:
-    found = services()
-    folders = lifecycle.delete_document(found.queue, org_id(), document_id)
-    if folders is None:
-        raise Problem(404)
+    found, org = services(), org_id()
+    with transaction(org):
+        known = library.get(org, document_id)
+        folders = lifecycle.delete_document(found.queue, org, document_id)
+        if known is None or folders is None:
+            raise Problem(404)
+        note(Action.DOCUMENT_DELETED, f"document:{document_id}", filename=known.filename)
     blobs.remove_folders(found.providers.blobs, folders)
 
 
 def show_section(found: Found, name: str, data: Any, **content: Any) -> Response:
-    """A tab: the whole page, or for HTMX the tab alone."""
+    """A tab: the whole page, or for HTMX the tab with what stands around it, so that all is of one result."""
     return fragments.answer(
         page="document/page.html",
-        fragment="document/_section.html",
-        data=data,
+        fragment="document/_section_swap.html",
+        data=lambda: {"run_id": found.run_id, **data()},
         section=name,
-        section_url=request.full_path.removesuffix("?"),
+        section_url=results.own_address(),
         sections=_sections(found),
         **_context(found),
         **content,
@@ -282,45 +288,14 @@ def _context(found: Found) -> dict[str, Any]:
     return {
         "document": found.document,
         "live": found.standing,
-        "is_in_pause": is_in_pause(services().queue, found.standing),
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
     }
 
 
-def find(document_id: UUID) -> Found:
-    """A document of the asking org with what all of its sections show; 404 where there is none."""
-    org = org_id()
-    with reading(org):
-        standing = _read_standing(org, document_id)
-        published = library.published_run(org, document_id)
-        counts = {
-            **library.part_counts(org, document_id),
-            "chunks": passages.count(org, document_id),
-            "connections": connections.count(org, document_id),
-        }
-    return Found(
-        standing, published.finished_at if published else None, run_seconds(published) if published else None, counts
-    )
-
-
-def _standing(document_id: UUID) -> Standing:
-    org = org_id()
-    with reading(org):
-        return _read_standing(org, document_id)
-
-
-def _read_standing(org: UUID, document_id: UUID) -> Standing:
-    row = library.get_row(org, document_id)
-    if row is None:
-        raise Problem(404)
-    [standing] = standings(services().queue, [row])
-    return standing
-
-
-def _text(found: Found) -> Text | None:
+def _text(found: Found, path: str | None) -> Text | None:
     """The part that was asked for, by its number or by a page that is in it."""
-    source = _markdown(found.document) if found.standing.has_result else None
+    source = _markdown(path)
     parts = markdown.parts(split_pages(source, found.document.page_count)) if source and source.strip() else []
     if not parts:
         return None
@@ -329,7 +304,7 @@ def _text(found: Found) -> Text | None:
     index = min(index, len(parts) - 1)
 
     def url(part: int) -> str:
-        return url_for(".show", document_id=found.document.id, part=part)
+        return url_for(".show", document_id=found.document.id, part=part, run=found.run_id)
 
     return Text(
         pieces=markdown.rendered(parts, index),
@@ -340,54 +315,16 @@ def _text(found: Found) -> Text | None:
     )
 
 
-def _markdown(document: Document) -> str | None:
-    org = document.org_id
-    with reading(org):
-        artifact = library.artifact(org, document.id, "markdown")
-    if artifact is None:
+def _markdown(path: str | None) -> str | None:
+    if path is None:
         return None
     try:
-        return services().providers.blobs.read_bytes(artifact.path).decode("utf-8", "replace")
+        return services().providers.blobs.read_bytes(path).decode("utf-8", "replace")
     except BlobMissing:
-        # Deleted between the two looks.
+        # The document was deleted after its rows were read. A result that was replaced stays readable.
         return None
 
 
-def _start(org: UUID, document_id: UUID) -> int:
+def _start(org: UUID, document_id: UUID, place: Place) -> int:
     passage = request.args.get("passage", type=UUID)
-    place = passages.number_of(org, document_id, passage) if passage else number_in_query("start")
-    return place or 0
-
-
-def number_in_query(name: str) -> int | None:
-    """A whole number of the query; anything else is as if it were not there."""
-    value = request.args.get(name, "")[:_NUMBER_DIGITS_MAX]
-    return int(value) if value.isascii() and value.isdigit() and int(value) > 0 else None
-
-
-def _field_json(field: DocumentField) -> dict[str, Any]:
-    return {
-        "name": field.name,
-        "value": field.value,
-        "confidence": field.confidence,
-        "page": field.page,
-        "polygon": field.polygon,
-    }
-
-
-def _table_json(table: DocumentTable) -> dict[str, Any]:
-    return {"page": table.page, "caption": table.caption, "rows": table.rows}
-
-
-def _chunk_json(chunk: Chunk) -> dict[str, Any]:
-    return {
-        "id": chunk.id,
-        "ordinal": chunk.ordinal,
-        "text": chunk.text,
-        "heading": chunk.heading,
-        "page_from": chunk.page_from,
-        "page_to": chunk.page_to,
-        "time_from": chunk.time_from,
-        "time_to": chunk.time_to,
-        "embedding_model": chunk.embedding_model,
-    }
+    return (passages.number_of(org, document_id, passage) or 0) if passage else place.start

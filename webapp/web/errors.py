@@ -13,7 +13,7 @@ from flask import Flask, Response, current_app, g, jsonify, make_response, redir
 from werkzeug.exceptions import HTTPException, SecurityError
 
 from webapp.database_errors import DATABASE_ERRORS, trouble_of
-from webapp.providers.errors import FailureCode, ProviderUnavailable
+from webapp.provider_errors import FailureCode, ProviderUnavailable
 from webapp.web import fragments
 from webapp.web.safe_paths import own_path
 
@@ -28,18 +28,48 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     "host": ("Nothing is served under this address", "Its host is not among the TRUSTED_HOSTS of this installation."),
     401: ("Please sign in", "You need to be signed in to see this."),
     "signed_out": ("Please sign in", "Sign in, or send an API token as “Authorization: Bearer …”."),
-    "token": ("This token does not open the door", "It is unknown or was revoked. Create a new one and use that."),
+    "token": ("This token is not valid", "It is unknown, was revoked or has expired. Create a new one."),
     403: ("Not allowed", "Your role does not include this."),
     "cross_site": ("Not allowed", "The request came from another site, so nothing was changed."),
     "ops_only": ("Only for operations", "This page is for the role “ops”. Ask whoever runs Docmill for access."),
+    "operator_only": (
+        "Only for operators",
+        "This holds for the whole installation, so it takes the role “operator”. Ask whoever runs Docmill.",
+    ),
+    "read_only": ("You may only read", "Your role or your token does not allow changes, so nothing was changed."),
+    "no_uploads": ("You may not upload", "Your role or your token does not allow uploads, so nothing was stored."),
     "people_only": ("Only for people", "A program cannot do this with its token: sign in with a browser."),
     404: ("Not found", "There is nothing under this address, or it was deleted."),
     405: ("Not possible here", "This address does not support that method."),
+    "replaced": (
+        "This document was processed again meanwhile",
+        "The part that you asked for belongs to an earlier result, which is gone. Begin again with the new one.",
+    ),
     409: ("Not possible right now", "The present state of things does not allow it."),
     413: ("That is too large", "The request is larger than this installation accepts."),
     415: ("This kind of content is not accepted", "Send it in another format."),
     422: ("Something needs to be corrected", "Some of the values that were sent cannot be used."),
+    "too_many_files": ("Too many files at once", "Nothing was stored. Send fewer files at a time."),
+    "rate_requests": (
+        "Too many requests",
+        "You or your organisation sent more requests than allowed. Wait a moment, then try again.",
+    ),
+    "rate_polls": ("Too many requests", "Too many pages are open at once. Close some, and reload this one."),
+    "rate_uploads": ("Too many uploads", "Too many were sent in a short time. Wait a moment, then try again."),
+    "rate_searches": ("Too many searches", "Too many were made in a short time. Wait a moment, then try again."),
+    "rate_reprocess": (
+        "Too many documents reprocessed",
+        "Your organisation has reached its limit of documents reprocessed in an hour. Try again later.",
+    ),
     429: ("Too many attempts", "Wait a little, then try again."),
+    "uploads_of_org": (
+        "Too many uploads at once",
+        "Your organisation is already sending as many uploads as it may at once. Try again in a few seconds.",
+    ),
+    "uploads_of_all": (
+        "Too many uploads at once",
+        "The server is receiving as many uploads as it can. Try again in a few seconds.",
+    ),
     500: ("Something went wrong", "The fault is ours. It was recorded under the reference; please try again."),
     "database_away": (
         "The database does not answer right now",
@@ -53,7 +83,7 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
 
 
 class Problem(HTTPException):
-    """An error with a status, perhaps a finer reason, its own words and more members for programs."""
+    """An error with a status, perhaps a finer reason, its own words, where to go on, and more members for programs."""
 
     def __init__(
         self,
@@ -63,6 +93,7 @@ class Problem(HTTPException):
         title: str | None = None,
         detail: str | None = None,
         headers: Mapping[str, str] | None = None,
+        link: str | None = None,
         members: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
@@ -71,6 +102,7 @@ class Problem(HTTPException):
         self.title = title
         self.detail = detail
         self.headers = dict(headers or {})
+        self.link = link
         self.members = dict(members or {})
 
 
@@ -97,7 +129,7 @@ def _on_http_error(error: HTTPException) -> Response:
 
 
 def _on_unavailable(error: Exception) -> Response:
-    _log.error("503 %s: %s on %s %r", _reference(), type(error).__name__, request.method, request.path, exc_info=error)
+    _log.error("503 %s: %s on %s %r", _reference(), type(error).__name__, request.method, _where(), exc_info=error)
     is_full = isinstance(error, ProviderUnavailable) and error.code is FailureCode.STORAGE_FULL
     return _answer(Problem(503, "storage_full" if is_full else None, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
 
@@ -107,8 +139,15 @@ def _on_database_error(error: Exception) -> Response:
     trouble = trouble_of(error)
     if trouble is None:
         return _on_unexpected(error)
-    _log.warning("503 %s: database %s (%s) on %s %r", _reference(), trouble, _kind(error), request.method, request.path)
+    _log.warning("503 %s: database %s (%s) on %s %r", _reference(), trouble, _kind(error), request.method, _where())
     return _answer(Problem(503, f"database_{trouble}", headers={"Retry-After": _RETRY_AFTER_SECONDS}))
+
+
+def _where() -> str:
+    """The path for the log, quoted, so that nobody can write a line of their own. A path that is a key is left out."""
+    if request.url_rule is not None and "token" in (request.view_args or {}):
+        return request.url_rule.rule
+    return request.path
 
 
 def _kind(error: Exception) -> str:
@@ -118,8 +157,7 @@ def _kind(error: Exception) -> str:
 def _on_unexpected(error: Exception) -> Response:
     if current_app.testing:
         raise error
-    # The path is quoted, so that nobody can write a line of their own into the log.
-    _log.error("500 %s on %s %r", _reference(), request.method, request.path, exc_info=error)
+    _log.error("500 %s on %s %r", _reference(), request.method, _where(), exc_info=error)
     return _answer(Problem(500))
 
 
@@ -147,6 +185,7 @@ def _shown(problem: Problem, status: int) -> dict[str, Any]:
         "title": problem.title or title,
         "detail": problem.detail or detail,
         "reference": _reference() if status >= 500 else None,
+        "link": problem.link,
     }
 
 

@@ -1,16 +1,18 @@
 """Figures for the ops page and for monitors: reads only, each a fixed number of queries."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import and_, exists, func, select, tuple_, type_coerce
-from sqlalchemy.orm import aliased
+from sqlalchemy import and_, func, select, text
 
-from webapp.clock import after, now
-from webapp.db import UtcDateTime, session
-from webapp.documents.model import Document, ProcessingRun
-from webapp.jobs.model import Job, Worker
+from webapp.clock import after
+from webapp.db import session
+from webapp.documents import library
+from webapp.documents.model import Document
+from webapp.jobs.model import LEASED, Job, Worker
+from webapp.jobs.queue import JobQueue
 from webapp.jobs.states import JobStatus
 
 _WORKERS_SHOWN = 100
@@ -30,17 +32,14 @@ class WorkerFigure:
     alive: bool
 
 
-def oldest_due_seconds(org_id: UUID) -> float | None:
-    """For how long the job that waits longest could have been worked on; None where none waits."""
-    due = Job.org_id == org_id, Job.status == JobStatus.PENDING, Job.available_at <= now()
-    row = session().execute(select(func.min(Job.available_at), type_coerce(now(), UtcDateTime)).where(*due)).one()
-    since, present = row
-    return (present - since).total_seconds() if since else None
+def oldest_due_seconds(stages: Iterable[float | None]) -> float | None:
+    """For how long the job that waits longest could have been worked on, from each stage's; None where none waits."""
+    return max((seconds for seconds in stages if seconds is not None), default=None)
 
 
 def at_work() -> dict[str, int]:
     """How many jobs of each stage are at work, of everybody who may be seen."""
-    counted = select(Job.stage, func.count()).where(Job.status == JobStatus.PROCESSING).group_by(Job.stage)
+    counted = select(Job.stage, func.count()).where(text(LEASED)).group_by(Job.stage)
     return {row[0]: row[1] for row in session().execute(counted)}
 
 
@@ -58,22 +57,23 @@ def workers(silent_seconds: float) -> list[WorkerFigure]:
 
 def filenames(org_id: UUID, document_ids: set[UUID]) -> dict[UUID, str]:
     """The names of some documents, in one query."""
-    wanted = Document.org_id == org_id, Document.id.in_(document_ids)
-    rows = session().execute(select(Document.id, Document.filename).where(*wanted))
-    return {row.id: row.filename for row in rows}
-
-
-def retryable(org_id: UUID, limit: int, stage: str | None = None) -> list[UUID]:
-    """The failed jobs (of a stage) whose run is still their document's newest, the newest first."""
-    run, newer = aliased(ProcessingRun), aliased(ProcessingRun)
-    is_newer = tuple_(newer.created_at, newer.id) > tuple_(run.created_at, run.id)
-    failed = (
-        select(Job.id)
-        .join(run, run.id == Job.run_id)
-        .where(Job.org_id == org_id, Job.status == JobStatus.FAILED)
-        .where(~exists().where(newer.document_id == run.document_id, is_newer))
-        .order_by(Job.created_at.desc(), Job.id.desc())
+    # Ids alone say which rows: named beside the org, a planner may read all rows of the org and pick these.
+    rows = session().execute(
+        select(Document.id, Document.org_id, Document.filename).where(Document.id.in_(document_ids))
     )
-    if stage is not None:
-        failed = failed.where(Job.stage == stage)
-    return list(session().scalars(failed.limit(limit)))
+    return {row.id: row.filename for row in rows if row.org_id == org_id}
+
+
+def retryable(queue: JobQueue, org_id: UUID, limit: int, stage: str | None = None) -> list[UUID]:
+    """The failed jobs (of a stage) whose run is still their document's newest, the newest first."""
+    found: list[UUID] = []
+    before = None
+    while len(found) < limit:
+        failed = queue.find(org_id, JobStatus.FAILED, stage=stage, before=before, limit=limit)
+        runs = {job.id: job.run for job in failed if job.run}
+        newest = library.newest_runs({run.document_id for run in runs.values()})
+        found += [job_id for job_id, run in runs.items() if newest.get(run.document_id) == run.id]
+        if len(failed) < limit:
+            break
+        before = failed[-1].id
+    return found[:limit]

@@ -1,12 +1,16 @@
 """How numbers, sizes and times look in pages: template filters, with units but without sentences."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from flask import Flask
 
+from webapp.bounded import Count
 from webapp.clock import utc_now
 from webapp.pipeline.transcript import clock_time
+from webapp.readers.filetypes import filetype
 
 _UNITS = ((365 * 86400, "year"), (30 * 86400, "month"), (86400, "day"), (3600, "hour"), (60, "minute"))
 
@@ -23,9 +27,19 @@ def filesize(size_bytes: int) -> str:
     raise AssertionError("the last unit always serves")
 
 
-def count(number: int) -> str:
-    """A whole number with thin groups of thousands."""
+def count(number: int | Count) -> str:
+    """A whole number with thin groups of thousands; "10 000+" where counting stopped there."""
+    if isinstance(number, Count):
+        return count(number.number) + ("+" if number.more else "")
     return f"{number:,}".replace(",", "\u202f")
+
+
+def counts_json(counts: Mapping[Any, Count]) -> dict[str, Any]:
+    """For programs: numbers, and beside them the names of those that are larger than they were counted."""
+    return {
+        "counts": {name: counted.number for name, counted in counts.items()},
+        "counts_more": [name for name, counted in counts.items() if counted.more],
+    }
 
 
 def price(amount: float, currency: str) -> str:
@@ -67,5 +81,5 @@ def duration(seconds: float) -> str:
 
 def register(app: Flask) -> None:
     """Make the filters known to the templates."""
-    for filter_ in (filesize, count, price, ago, instant, duration, clock_time):
+    for filter_ in (filesize, count, price, ago, instant, duration, clock_time, filetype):
         app.add_template_filter(filter_)

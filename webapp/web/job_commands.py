@@ -1,13 +1,14 @@
 """The queue from a terminal: look, retry, cancel, pause, limit, prune."""
 
-import logging
 from collections.abc import Callable
 from uuid import UUID
 
 import click
 
+from webapp.accounts import audit
+from webapp.accounts.audit import COMMAND_LINE, Action
 from webapp.config import STAGE_LIMIT_MAX
-from webapp.db import reading
+from webapp.db import reading, transaction
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
 from webapp.pipeline import lifecycle
@@ -19,7 +20,6 @@ from webapp.web import figures
 from webapp.web.terminal import NAME, Commands, one_line, org_named, org_option, services
 
 group = Commands("jobs", help="The queue of work.")
-_audit = logging.getLogger("webapp.audit")
 
 _AT_ONCE_MAX = 500
 _stage_option = click.option("--stage", help="Only jobs of this stage.")
@@ -37,7 +37,8 @@ def _list_jobs(org_name: str, status: str, stage: str | None, limit: int) -> Non
         org = org_named(org_name)
         for job in services().queue.find(org.id, JobStatus(status.upper()), stage=stage, limit=limit):
             error = one_line(str(job.error_log[-1].get("message") or "")) if job.error_log else ""
-            click.echo(f"{job.id}\t{job.stage}\t{job.attempts}/{job.max_attempts}\t{job.document_id}\t{error}")
+            document = job.document_id if job.run else "-"
+            click.echo(f"{job.id}\t{job.stage}\t{job.attempts}/{job.max_attempts}\t{document}\t{error}")
 
 
 @group.command("counts")
@@ -65,7 +66,7 @@ def _retry_jobs(org_name: str, job_ids: tuple[UUID, ...], stage: str | None, *, 
         raise click.UsageError("Name the jobs to retry, or use --all.")
     with reading(everywhere=True):
         org = org_named(org_name)
-        ids = figures.retryable(org.id, _AT_ONCE_MAX, stage) if is_all else list(job_ids)
+        ids = figures.retryable(services().queue, org.id, _AT_ONCE_MAX, stage) if is_all else list(job_ids)
     # Many at once must not stand before a person who waits for one.
     priority = Priority.BULK if len(ids) > 1 else None
     _each(ids, "Retried", lambda job_id: _retry(org.id, job_id, priority))
@@ -89,7 +90,9 @@ def _cancel_jobs(org_name: str, job_ids: tuple[UUID, ...]) -> None:
 def _pause(stages: tuple[str, ...], *, is_all: bool) -> None:
     """Take no more jobs of these stages; what is at work comes to its end."""
     for stage in _chosen(stages, is_all=is_all):
-        services().queue.pause(stage, by=NAME)
+        with transaction(everywhere=True):
+            services().queue.pause(stage, by=NAME)
+            _note(stage, Action.WORK_STOPPED, Action.STAGE_PAUSED)
         _tell("paused", stage)
 
 
@@ -99,7 +102,9 @@ def _pause(stages: tuple[str, ...], *, is_all: bool) -> None:
 def _resume(stages: tuple[str, ...], *, is_all: bool) -> None:
     """Take their jobs again, at once."""
     for stage in _chosen(stages, is_all=is_all):
-        resume_stage(services().queue, stage, NAME)
+        with transaction(everywhere=True):
+            resume_stage(services().queue, stage, NAME)
+            _note(stage, Action.WORK_RESUMED, Action.STAGE_RESUMED)
         _tell("resumed", stage)
 
 
@@ -108,7 +113,9 @@ def _resume(stages: tuple[str, ...], *, is_all: bool) -> None:
 @click.argument("number", type=click.IntRange(1, STAGE_LIMIT_MAX), required=False)
 def _limit(stage: str, number: int | None) -> None:
     """Let at most NUMBER jobs of a stage be at work at once; without a number, as the settings say."""
-    services().queue.limit(_known(stage), number, NAME)
+    with transaction(everywhere=True):
+        services().queue.limit(_known(stage), number, NAME)
+        audit.record(None, COMMAND_LINE, Action.STAGE_LIMITED, f"stage:{stage}", limit=number)
     _tell(f"limited to {number}" if number else "limited by the settings alone", stage)
 
 
@@ -140,7 +147,8 @@ def _each(ids: list[UUID], done: str, act: Callable[[UUID], Refusal | None]) -> 
 
 def _retry(org_id: UUID, job_id: UUID, priority: int | None) -> Refusal | None:
     found = services()
-    outcome = lifecycle.retry_job(found.queue, org_id, job_id, found.settings.job_max_attempts, priority=priority)
+    attempts = found.settings.job_max_attempts
+    outcome = lifecycle.retry_job(found.queue, org_id, job_id, attempts, by=NAME, priority=priority)
     if not isinstance(outcome, Refusal):
         click.echo(f"{job_id}: run {outcome}")
         return None
@@ -172,6 +180,13 @@ def _known(stage: str) -> str:
     return stage
 
 
+def _note(stage: str, of_all: Action, of_one: Action) -> None:
+    """A lever is about the installation, and so is its line in the security log."""
+    if stage == EVERY_STAGE:
+        audit.record(None, COMMAND_LINE, of_all)
+    else:
+        audit.record(None, COMMAND_LINE, of_one, f"stage:{stage}")
+
+
 def _tell(what: str, stage: str) -> None:
-    _audit.warning("%s: %s %s", NAME, what, stage)
     click.echo(f"{'All stages' if stage == EVERY_STAGE else stage}: {what}.", err=True)

@@ -6,13 +6,16 @@ from typing import TypeVar
 
 from flask import Blueprint, Response, request, url_for
 
+from webapp.bounded import Count
 from webapp.db import reading
-from webapp.documents import library
-from webapp.documents.library import Cursor, NoCursor, Sort
+from webapp.documents import grid, library
+from webapp.documents.grid import Cursor, NoCursor, Sort
 from webapp.documents.states import DocumentStatus
 from webapp.web import fragments, kinds
 from webapp.web.access import org_id, services
 from webapp.web.errors import Problem
+from webapp.web.formatting import counts_json
+from webapp.web.numbers import whole_number
 from webapp.web.standing import Standing, document_json, standings
 
 pages = Blueprint("library", __name__)
@@ -48,7 +51,7 @@ class Tab:
     """A status to filter by; None is all of them."""
 
     value: str | None
-    count: int
+    count: Count
     url: str
     is_current: bool
 
@@ -69,7 +72,7 @@ class Grid:
 
     query: Query
     rows: list[Standing]
-    counts: dict[DocumentStatus, int]
+    counts: dict[DocumentStatus, Count]
     next_cursor: Cursor | None
 
     @property
@@ -110,7 +113,7 @@ class Grid:
         """All, then each status; timing out is rare, and has its tab only where it happened."""
         shown = [status for status in DocumentStatus if self.counts[status] or status != DocumentStatus.TIMED_OUT]
         chosen = self.query.status
-        everything = Tab(None, sum(self.counts.values()), self.query.url(status=None), chosen is None)
+        everything = Tab(None, sum(self.counts.values(), Count()), self.query.url(status=None), chosen is None)
         return [
             everything,
             *(Tab(one.lower(), self.counts[one], self.query.url(status=one.lower()), one == chosen) for one in shown),
@@ -144,16 +147,16 @@ def listing() -> Response:
 
 
 def _show() -> Response:
-    grid = _grid(_query())
+    shown = _grid(_query())
     return fragments.answer(
         page="library/page.html",
         fragment="library/_grid.html",
         data=lambda: {
-            "documents": [document_json(row) for row in grid.rows],
-            "next_cursor": str(grid.next_cursor) if grid.next_cursor else None,
-            "counts": grid.counts,
+            "documents": [document_json(row) for row in shown.rows],
+            "next_cursor": str(shown.next_cursor) if shown.next_cursor else None,
+            **counts_json(shown.counts),
         },
-        grid=grid,
+        grid=shown,
         kinds=kinds.words(services().providers),
         accept=kinds.choices(services().providers),
     )
@@ -162,9 +165,7 @@ def _show() -> Response:
 def _grid(query: Query) -> Grid:
     org = org_id()
     with reading(org):
-        found = library.page(
-            org, status=query.status, q=query.q, sort=query.sort, cursor=query.cursor, limit=query.limit
-        )
+        found = grid.page(org, status=query.status, q=query.q, sort=query.sort, cursor=query.cursor, limit=query.limit)
         counts = library.counts(org)
         rows = standings(services().queue, found.rows)
     return Grid(query, rows, counts, found.next_cursor)
@@ -207,6 +208,4 @@ def _cursor(text: str, sort: Sort) -> Cursor | None:
 def _limit(value: str) -> int:
     if not value:
         return PAGE_ROWS
-    if not value.isascii() or not value.isdigit() or not 1 <= int(value[:9]) <= PAGE_ROWS_MAX:
-        raise Problem(422, detail=f"limit must be from 1 to {PAGE_ROWS_MAX}.")
-    return int(value)
+    return whole_number(value, "limit", PAGE_ROWS_MAX)

@@ -1,14 +1,17 @@
 """The text of a document as pages show it: cut into parts of a readable size, rendered, and made harmless.
 
 The Markdown came out of a stranger's file. It is rendered without raw HTML, and what comes out
-passes an allow list: no attribute but the address of a link, and no address but http, https and mailto.
+passes an allow list: no attribute but the address of a link, and no address but http, https and mailto. Behind each
+link stands where it leads, since its words may say something else.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup
 
 from webapp.pipeline.markdown import MarkdownPage
@@ -67,6 +70,8 @@ def render(markdown: str) -> Markup:
         # The page has its own first and second headings.
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(6, int(token.tag[1]) + _HEADINGS_BELOW)}"
+        if token.children:
+            token.children = list(_honest_links(token.children))
     html = parser.renderer.render(tokens, parser.options, {})
     clean = nh3.clean(
         html,
@@ -76,6 +81,33 @@ def render(markdown: str) -> Markup:
         link_rel="noopener nofollow",
     )
     return Markup(clean)  # noqa: S704 - nh3 has just made it harmless
+
+
+def _honest_links(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Name behind each link where it leads; one without a server of its own ("/sign-out", "//host") is left out."""
+    place, words = "", ""
+    for token in tokens:
+        if token.type == "link_open":
+            place, words = _place(str(token.attrs.get("href", ""))), ""
+        words += token.content
+        if place or token.type not in {"link_open", "link_close"}:
+            yield token
+        if token.type == "link_close":
+            if place and words != place and not (token.markup == "autolink" and place in words):
+                yield Token("text", "", 0, content=f" ({place})")
+            place = ""
+
+
+def _place(address: str) -> str:
+    """The server or the mail address that a link leads to; nothing where it may not lead there."""
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    if parts.scheme == "mailto":
+        return parts.path
+    return host if parts.scheme in {"http", "https"} else ""
 
 
 def _parser() -> MarkdownIt:

@@ -4,8 +4,9 @@ With several web processes each scrape meets one of them; the label `process` ke
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from flask import Flask, Response, current_app, g, request
@@ -13,12 +14,16 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from webapp.bounded import COUNTED_MAX, Count
 from webapp.clock import monotonic
 from webapp.db import reading
 from webapp.documents import library
 from webapp.web.access import services
 from webapp.web.figures import oldest_due_seconds
+from webapp.web.limits_view import has_room, org_limits
 
+# A scrape costs the same however many rows there are.
+_UP_TO = f"counted up to {COUNTED_MAX}"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 
 
@@ -71,19 +76,32 @@ class _OrgFigures(Collector):
     def collect(self) -> Iterator[Metric]:
         """Ask the database, once for each scrape."""
         with reading(self.org_id):
-            jobs = services().queue.counts(self.org_id)
+            jobs = services().queue.counts_up_to_most(self.org_id)
             documents = library.counts(self.org_id)
-            wait = oldest_due_seconds(self.org_id)
             stages = services().queue.stage_counts(self.org_id)
             controls = services().queue.controls()
-        yield _gauge("docmill_jobs", "Jobs by status", {status.lower(): number for status, number in jobs.items()})
-        yield _gauge("docmill_documents", "Documents by status", {s.lower(): number for s, number in documents.items()})
+            limits = org_limits(self.org_id)
+        wait = oldest_due_seconds(stage.oldest_due_seconds for stage in stages.values())
+        yield _gauge("docmill_jobs", f"Jobs by status, {_UP_TO}", _numbers(jobs))
+        yield _gauge("docmill_documents", f"Documents by status, {_UP_TO}", _numbers(documents))
         yield GaugeMetricFamily("docmill_oldest_due_job_seconds", "Age of the longest waiting job", wait or 0.0)
         yield _gauge(
-            "docmill_stage_due_jobs", "Jobs that could be taken now", {n: s.due for n, s in stages.items()}, "stage"
+            "docmill_stage_due_jobs",
+            f"Jobs that could be taken now, {_UP_TO}",
+            {n: s.due for n, s in stages.items()},
+            "stage",
         )
+        yield GaugeMetricFamily("docmill_stored_bytes", "What the uploaded files take", limits.stored_bytes)
+        yield GaugeMetricFamily(
+            "docmill_spent_today", "Estimated price of today's paid calls (UTC)", limits.spent_today
+        )
+        yield GaugeMetricFamily("docmill_storage_room", "1 where files and answers can be stored", int(has_room()))
         held = {name: int(control.allowance() == 0) for name, control in controls.items()}
         yield _gauge("docmill_stage_held", "1 where a stage is paused or rests; * stands for all", held, "stage")
+
+
+def _numbers(counts: Mapping[Any, Count]) -> dict[str, int]:
+    return {status.lower(): count.number for status, count in counts.items()}
 
 
 def _gauge(name: str, what: str, values: dict[str, int], label: str = "status") -> Metric:

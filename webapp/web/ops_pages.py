@@ -12,23 +12,28 @@ from uuid import UUID
 
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
-from webapp.db import reading, transaction
-from webapp.documents import events, library
-from webapp.documents.states import EventKind
-from webapp.jobs.controls import EVERY_STAGE
+from webapp import row_security
+from webapp.bounded import Count
+from webapp.db import reading
+from webapp.documents import selection
 from webapp.jobs.queue import Job
 from webapp.jobs.states import JobStatus, Priority
 from webapp.pipeline import lifecycle
 from webapp.pipeline.lifecycle import Refusal
 from webapp.pipeline.reprocess import with_other_vectors
 from webapp.pipeline.stages import STAGES
-from webapp.providers.ports import AnyExtractor
+from webapp.provider_errors import ProviderError
+from webapp.sandbox import state as sandbox_state
 from webapp.web import figures, fragments, sentences
 from webapp.web.access import get_job, ops_only, org_id, principal, services
 from webapp.web.errors import Problem
+from webapp.web.exposure import exposure
+from webapp.web.formatting import counts_json
+from webapp.web.limits_view import has_room, org_limits
+from webapp.web.provider_rows import provider_rows
 from webapp.web.sentences import Sentence
 from webapp.web.spending import spending
-from webapp.web.stage_pages import is_drained, stage_rows
+from webapp.web.stage_pages import drained_by, installation_figures, stage_rows
 
 pages = Blueprint("ops", __name__, url_prefix="/ops")
 
@@ -56,11 +61,14 @@ class ErrorRow:
 
 @dataclass(frozen=True)
 class JobRow:
-    """A job as ops sees it. `run_id` is the run it belongs to, or the new one after a retry."""
+    """A job as ops sees it. `run_id` is the run it belongs to, or the new one after a retry.
+
+    A job of an operation has no document and no run.
+    """
 
     id: UUID
-    document_id: UUID
-    run_id: UUID
+    document_id: UUID | None
+    run_id: UUID | None
     filename: str
     stage: str
     status: str
@@ -156,7 +164,7 @@ def retry_jobs() -> Response:
 def cancel_job(job_id: UUID) -> Response:
     """End the run that a job belongs to."""
     get_job(job_id)
-    refusal = lifecycle.cancel_job(services().queue, org_id(), job_id, principal().name)
+    refusal = lifecycle.cancel_job(services().queue, org_id(), job_id, principal().ref)
     if refusal is Refusal.UNKNOWN:
         raise Problem(404)
     if refusal is not None:
@@ -183,61 +191,57 @@ def _overview(org: UUID) -> dict[str, Any]:
     with reading(org) as session:
         found = {
             "counts": _counts(org),
-            "oldest_due_seconds": figures.oldest_due_seconds(org),
             "workers": figures.workers(_BEATS_MISSED * settings.heartbeat_seconds),
             "spending": spending(org, settings.price_currency),
-            "outdated": library.count_matching(org, with_other_vectors(services())),
+            "limits": org_limits(org),
+            "outdated": selection.count(org, with_other_vectors(services())),
             "database": session.get_bind().dialect.name,
+            "database_role": row_security.notice_in(session) if principal().is_operator else None,
         }
-    controls = services().queue.controls()
+    drained, stages = drained_by(org), stage_rows(org)
     return {
         **found,
-        "stages": stage_rows(org),
-        "is_drained": is_drained(controls),
-        "drained": controls.get(EVERY_STAGE),
+        "oldest_due_seconds": figures.oldest_due_seconds(stage.oldest_due_seconds for stage in stages),
+        "stages": stages,
+        "is_drained": drained is not None and drained.is_paused,
+        "drained": drained,
+        "installation": installation_figures() if principal().is_operator else None,
+        "has_room": has_room(),
+        "warnings": list(exposure().warnings()) if principal().is_operator else [],
         "mode": settings.execution.value,
-        "providers": _providers(),
+        "providers": provider_rows(),
+        "locks": _locks(),
+        "sandbox": settings.sandbox.sandbox,
         "disk_free_bytes": shutil.disk_usage(settings.data_dir).free if settings.data_dir.exists() else None,
     }
 
 
 def _for_programs(shown: dict[str, Any]) -> dict[str, Any]:
     """Programs read the states as they are stored; pages look their words up by the lower-case ones."""
-    plain = {**shown, "counts": {status.upper(): number for status, number in shown["counts"].items()}}
+    plain = {**shown, **counts_json({status.upper(): count for status, count in shown["counts"].items()})}
     plain.pop("drained", None)
+    if "outdated" in shown:
+        plain |= {"outdated": shown["outdated"].number, "outdated_more": shown["outdated"].more}
+    if shown.get("installation"):
+        orgs, jobs = shown["installation"]["orgs"], shown["installation"]["jobs"]
+        numbers = counts_json(jobs)
+        plain["installation"] = {"orgs": orgs.number, "jobs": numbers["counts"], "jobs_more": numbers["counts_more"]}
     if "jobs" in shown:
         plain["jobs"] = [{**asdict(job), "status": job.status.upper()} for job in shown["jobs"]]
         plain["status"] = shown["status"].upper()
     return plain
 
 
-def _providers() -> list[dict[str, str | None]]:
-    used = services().providers
-    readers: list[tuple[str, AnyExtractor]] = [("extraction", used.extractor)]
-    if used.slow_extractor is not None:
-        readers = [("extraction", used.slow_extractor), ("extraction_of_the_rest", used.extractor)]
-    extraction = [_provider(role, reader.name, reader.version) for role, reader in readers]
-    speech = []
-    if used.speech is not None:
-        recogniser, analyst = used.speech.recogniser, used.speech.analyst
-        speech = [
-            _provider("speech", recogniser.name, recogniser.version),
-            _provider("analysis", analyst.name, analyst.version),
-        ]
-    return [
-        _provider("blobs", used.blobs.name),
-        *extraction,
-        _provider("embeddings", used.embedder.name, used.embedder.model),
-        *speech,
-    ]
+def _locks() -> dict[str, bool] | None:
+    """What holds the processes that read files on this machine; None where none of them starts."""
+    try:
+        return sandbox_state.locks()
+    except ProviderError:
+        return None
 
 
-def _provider(role: str, name: str, detail: str | None = None) -> dict[str, str | None]:
-    return {"role": role, "name": name, "detail": detail}
-
-
-def _counts(org: UUID) -> dict[str, int]:
-    return {status.value.lower(): number for status, number in services().queue.counts(org).items()}
+def _counts(org: UUID) -> dict[str, Count]:
+    return {status.value.lower(): count for status, count in services().queue.counts_up_to_most(org).items()}
 
 
 def _status(word: str | None) -> JobStatus:
@@ -263,8 +267,8 @@ def _cursor(text: str | None) -> UUID | None:
 
 def _rows(org: UUID, found: Iterable[Job]) -> list[JobRow]:
     found = list(found)
-    names = figures.filenames(org, {job.document_id for job in found})
-    return [_row(job, names.get(job.document_id, "")) for job in found]
+    names = figures.filenames(org, {job.document_id for job in found if job.run})
+    return [_row(job, names.get(job.document_id, "") if job.run else "") for job in found]
 
 
 def _row(job: Job, filename: str) -> JobRow:
@@ -272,8 +276,8 @@ def _row(job: Job, filename: str) -> JobRow:
     last_code = errors[-1].code if errors else None
     return JobRow(
         id=job.id,
-        document_id=job.document_id,
-        run_id=job.run_id,
+        document_id=job.run.document_id if job.run else None,
+        run_id=job.run.id if job.run else None,
         filename=filename,
         stage=job.stage,
         status=job.status.lower(),
@@ -300,17 +304,8 @@ def _error_row(entry: Mapping[str, Any]) -> ErrorRow:
 
 
 def _retry(job_id: UUID, priority: int | None = None) -> UUID | Refusal:
-    """Retry one job, and write into the new run's timeline who asked for it."""
-    who, settings, queue = principal(), services().settings, services().queue
-    with transaction(who.org_id):
-        outcome = lifecycle.retry_job(queue, who.org_id, job_id, settings.job_max_attempts, priority=priority)
-        job = None if isinstance(outcome, Refusal) else services().queue.get(job_id)
-        if job is not None and not isinstance(outcome, Refusal):
-            details = {"by": who.name}
-            events.record(
-                who.org_id, job.document_id, outcome, EventKind.RETRY_REQUESTED, job_id=job.id, details=details
-            )
-    return outcome
+    who, attempts = principal(), services().settings.job_max_attempts
+    return lifecycle.retry_job(services().queue, who.org_id, job_id, attempts, by=who.ref, priority=priority)
 
 
 def _retry_all(ids: list[UUID], *, more: bool) -> RetryCounts:
@@ -323,8 +318,8 @@ def _retry_all(ids: list[UUID], *, more: bool) -> RetryCounts:
 
 
 def _cancel_all(ids: list[UUID]) -> CancelCounts:
-    queue, org, name = services().queue, org_id(), principal().name
-    outcomes = [lifecycle.cancel_job(queue, org, job_id, name) for job_id in ids]
+    queue, org, ref = services().queue, org_id(), principal().ref
+    outcomes = [lifecycle.cancel_job(queue, org, job_id, ref) for job_id in ids]
     return CancelCounts(outcomes.count(None), outcomes.count(Refusal.ENDED), outcomes.count(Refusal.UNKNOWN))
 
 
@@ -366,7 +361,7 @@ def _ids_of_json() -> Any:
 def _failed_ids() -> list[UUID]:
     """The failed jobs that a retry would not refuse, the newest first; one more than are retried at once."""
     with reading(org_id()):
-        return figures.retryable(org_id(), RETRIED_AT_ONCE_MAX + 1, _stage(request.form.get("stage")))
+        return figures.retryable(services().queue, org_id(), RETRIED_AT_ONCE_MAX + 1, _stage(request.form.get("stage")))
 
 
 def _answer_retried(job_id: UUID, run_id: UUID) -> Response:

@@ -1,18 +1,15 @@
 """A recording as its page shows it: the player, what was said in it, and the notes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
-from webapp.db import reading
-from webapp.documents import library
 from webapp.documents.kinds import is_recording
 from webapp.documents.model import Document
 from webapp.pipeline.services import Services
 from webapp.pipeline.transcript import paragraphs
-from webapp.providers.audio_levels import waveform
-from webapp.providers.errors import BlobMissing
-from webapp.providers.speech_ports import Analysis, Heard, Point, Segment, Sound
+from webapp.provider_errors import BlobMissing
+from webapp.providers.speech_ports import Analysis, Point, Segment, Sound, Transcript
+from webapp.readers.sound.levels import waveform
 
 BARS = 240
 
@@ -39,7 +36,7 @@ class Recording:
     """All that the player and the transcript need."""
 
     sound: Sound
-    heard: Heard
+    transcript: Transcript
     analysis: Analysis
 
     @property
@@ -54,7 +51,7 @@ class Recording:
     @property
     def turns(self) -> list[Turn]:
         """The transcript in paragraphs."""
-        return [Turn(each[0].speaker, each[0].start, each) for each in paragraphs(self.heard.segments)]
+        return [Turn(each[0].speaker, each[0].start, each) for each in paragraphs(self.transcript.segments)]
 
     @property
     def notes(self) -> dict[str, list[Note]]:
@@ -72,39 +69,34 @@ class Recording:
         return self.analysis.analyst == "local"
 
     def _note(self, point: Point) -> Note:
-        known = point.segment is not None and point.segment < len(self.heard.segments)
-        return Note(point.text, self.heard.segments[point.segment or 0].start if known else None)
+        known = point.segment is not None and point.segment < len(self.transcript.segments)
+        return Note(point.text, self.transcript.segments[point.segment or 0].start if known else None)
 
 
-def find(services: Services, document: Document) -> Recording | None:
-    """The published recording of a document; None where it is none, or has no result yet."""
+def find(services: Services, document: Document, paths: Mapping[str, str]) -> Recording | None:
+    """The published recording of a document; None where it is none, or has no result yet.
+
+    `paths` are those of its artifacts, all read at once, so that they are of one result.
+    """
     if not is_recording(document.content_type):
         return None
-    sound, heard, analysis = (_read(services, document, kind) for kind in ("sound", "transcript", "analysis"))
-    if sound is None or heard is None or analysis is None:
+    sound, transcript, analysis = (_read(services, paths.get(kind)) for kind in ("sound", "transcript", "analysis"))
+    if sound is None or transcript is None or analysis is None:
         return None
-    return Recording(Sound.from_json(sound), Heard.from_json(heard), Analysis.from_json(analysis))
+    return Recording(Sound.from_json(sound), Transcript.from_json(transcript), Analysis.from_json(analysis))
 
 
-def transcript(services: Services, document: Document) -> Heard | None:
+def transcript(services: Services, paths: Mapping[str, str]) -> Transcript | None:
     """What was said, alone."""
-    data = _read(services, document, "transcript")
-    return None if data is None else Heard.from_json(data)
+    data = _read(services, paths.get("transcript"))
+    return None if data is None else Transcript.from_json(data)
 
 
-def path_of(org_id: UUID, document_id: UUID, kind: str) -> str | None:
-    """Where a published artifact lies."""
-    with reading(org_id):
-        found = library.artifact(org_id, document_id, kind)
-    return found.path if found else None
-
-
-def _read(services: Services, document: Document, kind: str) -> bytes | None:
-    path = path_of(document.org_id, document.id, kind)
+def _read(services: Services, path: str | None) -> bytes | None:
     if path is None:
         return None
     try:
         return services.providers.blobs.read_bytes(path)
     except BlobMissing:
-        # Deleted between the two looks.
+        # The document was deleted after its rows were read. A result that was replaced stays readable.
         return None

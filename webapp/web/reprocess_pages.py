@@ -3,13 +3,14 @@
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
 from webapp.db import reading
-from webapp.documents import library
-from webapp.documents.library import Matching
+from webapp.documents import selection
+from webapp.documents.selection import Matching
 from webapp.documents.states import DocumentStatus
 from webapp.pipeline.reprocess import Queued, renew_vectors, reprocess_matching
 from webapp.web import fragments
-from webapp.web.access import ops_only, org_id, services
+from webapp.web.access import ops_only, org_id, services, writers_only
 from webapp.web.library_pages import choice
+from webapp.web.rates import count_reprocess, reprocess_left
 
 pages = Blueprint("reprocess", __name__)
 
@@ -19,11 +20,12 @@ _Q_CHARACTERS_MAX = 200
 
 
 @pages.get("/documents/reprocess")
+@writers_only
 def confirm() -> Response:
     """The question, with how many there are."""
     wanted = _wanted()
     with reading(org_id()):
-        count = library.count_matching(org_id(), wanted)
+        count = selection.count(org_id(), wanted)
     status = wanted.status.lower() if wanted.status else None
     return make_response(
         render_template("library/reprocess.html", count=count, at_once_max=AT_ONCE_MAX, q=wanted.q, status=status)
@@ -33,7 +35,11 @@ def confirm() -> Response:
 @pages.post("/documents/reprocess")
 def matching() -> Response:
     """A new run for each document that matches `status` and `q`."""
-    queued = reprocess_matching(services(), org_id(), _wanted(), limit=AT_ONCE_MAX)
+    org = org_id()
+    left = reprocess_left(org)
+    limit = AT_ONCE_MAX if left is None else min(left, AT_ONCE_MAX)
+    queued = reprocess_matching(services(), org, _wanted(), limit=limit)
+    count_reprocess(org, queued.count)
     return _answer(queued, url_for("library.index"))
 
 

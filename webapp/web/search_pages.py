@@ -12,7 +12,7 @@ from webapp.search.snippet import Segment, snippet
 from webapp.search.words import clean_query, query_words
 from webapp.web import fragments
 from webapp.web.access import org_id, services
-from webapp.web.errors import Problem
+from webapp.web.numbers import whole_number
 
 pages = Blueprint("search", __name__)
 
@@ -22,9 +22,14 @@ class HitView:
     """A hit with its address, and how it compares to the best one."""
 
     hit: Hit
-    pieces: Sequence[Segment]
+    words: Sequence[str]
     url: str
     share: float
+
+    @property
+    def pieces(self) -> Sequence[Segment]:
+        """The lines that answer best; made when a page shows them, which programs never do."""
+        return snippet(plain(self.hit.text), self.words)
 
 
 @pages.get("/search")
@@ -40,7 +45,8 @@ def show() -> Response:
         data=lambda: {"q": query, "words_only": found.words_only, "hits": [_hit_json(hit) for hit in found.hits]},
         q=query,
         words_only=found.words_only,
-        hits=[HitView(hit, snippet(plain(hit.text), words), _url(hit), hit.score / best) for hit in found.hits],
+        reason=found.reason,
+        hits=[HitView(hit, words, _url(hit), hit.score / best) for hit in found.hits],
     )
 
 
@@ -61,9 +67,7 @@ def _limit() -> int:
     value = request.args.get("limit", "")
     if not value:
         return LIMIT
-    if not value.isascii() or not value.isdigit() or not 1 <= int(value[:9]) <= LIMIT_MAX:
-        raise Problem(422, detail=f"limit must be from 1 to {LIMIT_MAX}.")
-    return int(value)
+    return whole_number(value, "limit", LIMIT_MAX)
 
 
 def _hit_json(hit: Hit) -> dict[str, object]:

@@ -1,7 +1,6 @@
 """What every answer carries and every request is held to, whatever page it is for."""
 
 import secrets
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,16 +9,15 @@ from werkzeug.exceptions import SecurityError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from webapp.config import Settings
-from webapp.web import uploads
-from webapp.web.access import current_user
-
-# The one place that knows which HTMX the pages are written for.
-HTMX_URL = "https://cdn.jsdelivr.net/npm/htmx.org@2.0.11/dist/htmx.min.js"
-HTMX_INTEGRITY = "sha384-2OatzQy1H+Zd/IIrjr1TcuDGqLXeHhbooAyJY1KdQMKnr4LZ22k31GBLdYKHmVjg"
+from webapp.web import cookies, uploads
+from webapp.web.access import current_user, services
+from webapp.web.exposure import is_loopback
 
 _PROBES = frozenset({"health.healthz", "health.readyz"})
 FORM_BYTES_MAX = 256 * 1024
-_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+# Browsers know names under .localhost by themselves. Under a name of its own Docmill shares no cookies with
+# whatever else listens on this machine, since cookies know no ports.
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1", "docmill.localhost")
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -42,7 +40,7 @@ def init_security(app: Flask, settings: Settings) -> None:
     if settings.proxy_hops:
         _believe_proxies(app, settings.proxy_hops)
     app.before_request(lambda: _check_host(hosts))
-    app.before_request(lambda: _limit_body(settings.upload_bytes_max))
+    app.before_request(_limit_body)
     app.after_request(_add_headers)
     app.context_processor(lambda: _for_templates(settings))
     app.jinja_env.globals["csp_nonce"] = csp_nonce
@@ -66,14 +64,7 @@ def trusted_hosts(settings: Settings) -> list[str] | None:
     known = [*_LOOPBACK_NAMES, *([public] if public else [])]
     if settings.trusted_hosts:
         return [*(host.lower() for host in settings.trusted_hosts), *known]
-    return known if _is_loopback(settings.host) else None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return known if is_loopback(settings.host) else None
 
 
 def _believe_proxies(app: Flask, hops: int) -> None:
@@ -91,10 +82,10 @@ def _check_host(hosts: list[str] | None) -> None:
         raise SecurityError
 
 
-def _limit_body(upload_bytes_max: int) -> None:
+def _limit_body() -> None:
     # Any other kind of body is read into memory as a whole, so only a multipart one may be large.
     if request.endpoint == uploads.ENDPOINT and request.mimetype == "multipart/form-data":
-        request.max_content_length = uploads.FORM_FILES_MAX * upload_bytes_max
+        request.max_content_length = services().settings.limits.request_bytes_max
 
 
 def _add_headers(response: Response) -> Response:
@@ -102,7 +93,7 @@ def _add_headers(response: Response) -> Response:
         response.headers.setdefault(name, value)
     scripts = f"'nonce-{g.csp_nonce}'" if "csp_nonce" in g else "'none'"
     response.headers.setdefault("Content-Security-Policy", _POLICY.format(scripts=scripts))
-    if request.is_secure:
+    if cookies.is_https():
         response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
     if request.endpoint != "static" and "Cache-Control" not in response.headers:
         # What one person sees must not come back out of a cache after they have signed out.
@@ -112,8 +103,6 @@ def _add_headers(response: Response) -> Response:
 
 def _for_templates(settings: Settings) -> dict[str, Any]:
     return {
-        "htmx_url": settings.htmx_url or HTMX_URL,
-        "htmx_integrity": settings.htmx_integrity if settings.htmx_url else HTMX_INTEGRITY,
         "max_upload_mb": settings.max_upload_mb,
         "bulk_upload_files": settings.bulk_upload_files,
         "current_user": current_user(),

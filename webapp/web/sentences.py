@@ -10,7 +10,7 @@ from typing import Any
 from webapp.documents.states import FailureType
 from webapp.pipeline.ingest import RefusalCode
 from webapp.pipeline.lifecycle import EndCode
-from webapp.providers.errors import FailureCode
+from webapp.provider_errors import FailureCode
 from webapp.web.formatting import filesize
 
 
@@ -65,36 +65,6 @@ _FAILURES = {
     ),
     FailureCode.NO_SOUND: Sentence(
         "There is no sound in it",
-        "The file has no audio track that could be listened to.",
-        "Check that the right file was uploaded, or export it with its sound.",
-        may_pass=False,
-    ),
-    FailureCode.SILENT: Sentence(
-        "The recording is silent",
-        "It has an audio track, but nothing can be heard on it.",
-        "Check the recording on your computer, and upload one that can be heard.",
-        may_pass=False,
-    ),
-    FailureCode.NO_SPEECH: Sentence(
-        "Nobody speaks in it",
-        "There is sound in the recording, but no words were made out.",
-        "Upload a recording in which somebody speaks clearly.",
-        may_pass=False,
-    ),
-    FailureCode.TOO_LONG: Sentence(
-        "The recording is too long",
-        "It lasts longer than is allowed here.",
-        "Cut it into shorter pieces and upload those.",
-        may_pass=False,
-    ),
-    FailureCode.LANGUAGE: Sentence(
-        "This language is not understood",
-        "Whatever writes recordings down here does not know the language that is spoken.",
-        "Whoever runs Docmill can set up a speech service that knows it; then choose Reprocess.",
-        may_pass=False,
-    ),
-    FailureCode.NO_SOUND: Sentence(
-        "There is no sound in it",
         "The file has no sound track, so there is nothing to write down.",
         "Check that the recording was saved with its sound, and upload that one.",
         may_pass=False,
@@ -115,6 +85,12 @@ _FAILURES = {
         "The recording is too long",
         "It lasts longer than is allowed here.",
         "Cut it into shorter parts, or ask whoever runs Docmill to raise the limit.",
+        may_pass=False,
+    ),
+    FailureCode.TOO_MANY_PAGES: Sentence(
+        "The document has too many pages",
+        "It has more pages than may be sent to the service that reads files here. Nothing was sent.",
+        "Split it into smaller files, or ask whoever runs Docmill to raise the limit.",
         may_pass=False,
     ),
     FailureCode.LANGUAGE: Sentence(
@@ -178,6 +154,11 @@ _FAILURES = {
         "Reading it took more memory than is allowed.",
         "Split it into smaller files and upload those.",
         may_pass=False,
+    ),
+    FailureCode.SANDBOX_INCOMPLETE: Sentence(
+        "Files can't be read safely here",
+        "The settings ask that readers are locked in, and this machine does not offer all that this takes.",
+        "Whoever runs Docmill finds what is missing under Operations; then choose Reprocess.",
     ),
     FailureCode.BLOB_MISSING: Sentence(
         "The stored file is gone",
@@ -262,6 +243,11 @@ class Refusal:
 _REFUSALS = {
     RefusalCode.EMPTY: Refusal(422, "The file is empty", "There is nothing in it to read."),
     RefusalCode.TOO_LARGE: Refusal(413, "The file is too large", "Files may be up to {limit} here."),
+    RefusalCode.ORG_FULL: Refusal(
+        413,
+        "There is no space left for your organisation",
+        "Its files may take {limit} together. Delete some that are not needed, or ask whoever runs Docmill for more.",
+    ),
     RefusalCode.UNSUPPORTED: Refusal(
         415,
         "This kind of file can't be read",
@@ -277,7 +263,14 @@ BROKEN_FORM = Refusal(
     "What was sent could not be read",
     "Nothing was taken. It broke off, or the name of a file in it is not written in UTF-8. Please send it again.",
 )
-STORAGE_FULL = Refusal(507, "There is no room left", "Nothing was stored. Whoever runs Docmill needs to make room.")
+REQUEST_TOO_LARGE = Refusal(
+    413,
+    "That is too much at once",
+    "Nothing was stored: all files together may be up to {limit}. Send fewer at a time.",
+)
+STORAGE_FULL = Refusal(
+    507, "There is no room left", "Nothing was stored. The person who runs Docmill needs to free disk space."
+)
 
 
 def refusal(code: RefusalCode, data: Mapping[str, Any]) -> Refusal:

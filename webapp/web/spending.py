@@ -5,17 +5,20 @@ Each call keeps the price that the settings of its day gave it. What this machin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, case, func, select
 
-from webapp.clock import after
+from webapp.clock import utc_now
 from webapp.db import session
 from webapp.documents.model import ProviderCall
 
 DAYS_SHOWN = 30
 ROWS_MAX = 500
+# Of so many days of orgs the sums are kept in a process.
+_FINISHED_MAX = 20_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,30 @@ class Spending:
 
 
 def spending(org_id: UUID, currency: str, days: int = DAYS_SHOWN) -> Spending:
-    """An org's last days, in one query."""
+    """An org's last days: those that are over are added up once in each process, so a page reads two days' calls."""
+    today = utc_now().date()
+    # Yesterday may still get a line, from a transaction that began before midnight or by another machine's clock.
+    finished = [today - timedelta(days=ago) for ago in range(2, days + 1)]
+    rows = [*_sums(org_id, today - timedelta(days=1), None), *_of_finished(org_id, finished)][:ROWS_MAX]
+    return Spending(rows, currency, sum(row.price for row in rows), sum(row.price_saved for row in rows))
+
+
+_finished: dict[tuple[UUID, date], list[Spent]] = {}
+
+
+def _of_finished(org_id: UUID, days: Sequence[date]) -> list[Spent]:
+    missing = [day for day in days if (org_id, day) not in _finished]
+    if missing:
+        if len(_finished) > _FINISHED_MAX:
+            _finished.clear()
+        found = _sums(org_id, min(missing), max(missing) + timedelta(days=1))
+        for day in missing:
+            _finished[org_id, day] = [row for row in found if row.day == day.isoformat()]
+    return [row for day in days for row in _finished.get((org_id, day), ())]
+
+
+def _sums(org_id: UUID, first: date, until: date | None) -> list[Spent]:
+    """By day, the newest first, from the beginning of one day to that of another, in UTC."""
     day = _day().label("day")
     paid = case((ProviderCall.reused, 0), (ProviderCall.outcome == "error", 0), else_=ProviderCall.units)
     columns = (
@@ -57,15 +83,20 @@ def spending(org_id: UUID, currency: str, days: int = DAYS_SHOWN) -> Spending:
         func.sum(case((ProviderCall.reused, 0.0), else_=ProviderCall.price)),
         func.sum(case((ProviderCall.reused, ProviderCall.price), else_=0.0)),
     )
+    wanted = [ProviderCall.org_id == org_id, ProviderCall.created_at >= _midnight(first)]
+    if until is not None:
+        wanted.append(ProviderCall.created_at < _midnight(until))
     found = session().execute(
         select(day, ProviderCall.provider, ProviderCall.operation, *columns)
-        .where(ProviderCall.org_id == org_id, ProviderCall.created_at > after(-days * 86_400))
+        .where(*wanted)
         .group_by(day, ProviderCall.provider, ProviderCall.operation)
         .order_by(day.desc(), ProviderCall.provider, ProviderCall.operation)
-        .limit(ROWS_MAX)
     )
-    rows = [_spent(row) for row in found]
-    return Spending(rows, currency, sum(row.price for row in rows), sum(row.price_saved for row in rows))
+    return [_spent(row) for row in found]
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, datetime.min.time(), tzinfo=UTC)
 
 
 def _spent(row: Any) -> Spent:

@@ -1,30 +1,32 @@
-"""For the role ops: how the stages stand, and the levers that hold them.
+"""How the stages stand, for ops; and the levers that hold them, for operators.
 
 A lever is about the whole installation, since a provider's quota and a maintenance know no orgs; the
-figures are the asking person's own org's. Whoever pulls one stands in the log.
+figures are the asking person's own org's. Each change is in the security log, with who made it.
 """
 
-import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
+from webapp.accounts import actors, orgs
+from webapp.accounts.audit import Action
+from webapp.bounded import Count
 from webapp.config import STAGE_LIMIT_MAX
-from webapp.db import reading
+from webapp.db import reading, transaction
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.pipeline.stage_pause import resume_stage
 from webapp.pipeline.stages import STAGES
 from webapp.web import figures, fragments, sentences
-from webapp.web.access import ops_only, principal, services
+from webapp.web.access import operators_only, principal, services
 from webapp.web.errors import Problem
+from webapp.web.security_log import note
 from webapp.web.sentences import Sentence
 
 pages = Blueprint("stages", __name__, url_prefix="/ops")
-_audit = logging.getLogger("webapp.audit")
 
 
 @dataclass(frozen=True)
@@ -47,51 +49,80 @@ class StageRow:
     processing: int
     failed: int
     oldest_due_seconds: float | None
+    more: tuple[str, ...]
+    """The names of the numbers that are larger than they were counted."""
 
 
 @pages.post("/pause")
-@ops_only
+@operators_only
 def pause_all() -> Response:
     """Stop taking new work: whatever is at work comes to its end."""
-    services().queue.pause(EVERY_STAGE, by=principal().name)
+    with transaction(everywhere=True):
+        services().queue.pause(EVERY_STAGE, by=principal().ref)
+        note(Action.WORK_STOPPED)
     return _changed("drained", EVERY_STAGE)
 
 
 @pages.post("/resume")
-@ops_only
+@operators_only
 def resume_all() -> Response:
     """Take work again. A stage that was paused by itself stays so."""
-    resume_stage(services().queue, EVERY_STAGE, principal().name)
+    with transaction(everywhere=True):
+        resume_stage(services().queue, EVERY_STAGE, principal().ref)
+        note(Action.WORK_RESUMED)
     return _changed("undrained", EVERY_STAGE)
 
 
 @pages.post("/stages/<stage>/pause")
-@ops_only
+@operators_only
 def pause(stage: str) -> Response:
     """Take no more jobs of this stage."""
-    services().queue.pause(_known(stage), by=principal().name)
+    known = _known(stage)
+    with transaction(everywhere=True):
+        services().queue.pause(known, by=principal().ref)
+        note(Action.STAGE_PAUSED, f"stage:{known}")
     return _changed("paused", stage)
 
 
 @pages.post("/stages/<stage>/resume")
-@ops_only
+@operators_only
 def resume(stage: str) -> Response:
     """Take its jobs again, at once and as many as the limit allows."""
-    resume_stage(services().queue, _known(stage), principal().name)
+    known = _known(stage)
+    with transaction(everywhere=True):
+        resume_stage(services().queue, known, principal().ref)
+        note(Action.STAGE_RESUMED, f"stage:{known}")
     return _changed("resumed", stage)
 
 
 @pages.post("/stages/<stage>/limit")
-@ops_only
+@operators_only
 def limit(stage: str) -> Response:
     """How many of its jobs may be at work at once; nothing: as the settings say."""
-    services().queue.limit(_known(stage), _limit(), principal().name)
+    known, number = _known(stage), _limit()
+    with transaction(everywhere=True):
+        services().queue.limit(known, number, principal().ref)
+        note(Action.STAGE_LIMITED, f"stage:{known}", limit=number)
     return _changed("limited", stage)
 
 
-def is_drained(controls: Mapping[str, StageControl]) -> bool:
-    """Whether ops stopped everything."""
-    return EVERY_STAGE in controls and controls[EVERY_STAGE].is_paused
+def drained_by(org: UUID) -> StageControl | None:
+    """What was said about all stages at once, with the name of who said it."""
+    control = services().queue.controls().get(EVERY_STAGE)
+    if control is None:
+        return None
+    with reading(org):
+        return named(control, actors.names(org, [control.changed_by]))
+
+
+def installation_figures() -> dict[str, Any] | None:
+    """Figures of all orgs together, for operators; none where there is but one, whose own say it all."""
+    with reading(everywhere=True):
+        number = orgs.number()
+        if number == Count(1):
+            return None
+        counts = services().queue.counts_up_to_most()
+        return {"orgs": number, "jobs": {status.value: count for status, count in counts.items()}}
 
 
 def stage_rows(org: UUID) -> list[StageRow]:
@@ -101,11 +132,22 @@ def stage_rows(org: UUID) -> list[StageRow]:
         controls, at_work = queue.controls(), figures.at_work()
     with reading(org):
         counts = queue.stage_counts(org)
+        known = actors.names(org, [control.changed_by for control in controls.values()])
     names = dict.fromkeys((*STAGES, *sorted({*controls, *counts} - {*STAGES, EVERY_STAGE})))
     return [
-        _row(controls.get(name, StageControl(name)), counts.get(name, StageCounts()), at_work.get(name, 0))
+        _row(
+            named(controls.get(name, StageControl(name)), known),
+            counts.get(name, StageCounts()),
+            at_work.get(name, 0),
+        )
         for name in names
     ]
+
+
+def named(control: StageControl, known: Mapping[str, str]) -> StageControl:
+    """The control with a name in place of the reference to who set it: none where that is another org's person."""
+    by = control.changed_by
+    return replace(control, changed_by=known.get(by) if by else None)
 
 
 def _row(control: StageControl, counts: StageCounts, at_work: int) -> StageRow:
@@ -126,6 +168,7 @@ def _row(control: StageControl, counts: StageCounts, at_work: int) -> StageRow:
         processing=counts.processing,
         failed=counts.failed,
         oldest_due_seconds=counts.oldest_due_seconds,
+        more=counts.more,
     )
 
 
@@ -155,9 +198,7 @@ def _limit() -> int | None:
 
 
 def _changed(what: str, stage: str) -> Response:
-    """Say it to the log, then to whoever asked."""
-    who, control = principal(), services().queue.controls().get(stage, StageControl(stage))
-    _audit.warning("%s of org %s: %s %s (limit %s)", who.name, who.org_id, what, stage, control.limit or "none")
+    control = services().queue.controls().get(stage, StageControl(stage))
     if fragments.is_for_program():
         return jsonify(
             {

@@ -1,6 +1,6 @@
 """Where a document stands: one view of document, newest run and job, for its row, its page and programs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,12 +10,15 @@ from webapp.clock import utc_now
 from webapp.documents.library import Row
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, RunState
-from webapp.jobs.controls import EVERY_STAGE
-from webapp.jobs.queue import Job, JobQueue
+from webapp.jobs.controls import EVERY_STAGE, StageControl
+from webapp.jobs.queue import WAITS_FOR, Job, JobQueue
 from webapp.jobs.states import JobStatus
 from webapp.pipeline.stages import first_stage, way_of
+from webapp.pipeline.steps import WaitReason
 from webapp.web.sentences import Sentence, failure
 
+# Somebody paused the stage, or a provider refused the account.
+PAUSED = "paused"
 # A run that is young changes quickly; an old one is asked for less and less often.
 _POLL_SECONDS = ((10, 1), (60, 2), (300, 5))
 _POLL_SECONDS_OLD = 10
@@ -36,6 +39,8 @@ class Standing:
     document: Document
     run: ProcessingRun | None
     job: Job | None
+    waits_for: str | None = None
+    """Why nobody may go on with it now: a WaitReason, or PAUSED."""
 
     @property
     def id(self) -> UUID:
@@ -139,6 +144,7 @@ class Standing:
             "stage": self.stage,
             "progress": round(self.progress, 4),
             "attempts": self.attempts,
+            "waits_for": self.waits_for,
             "error": self._error(),
             "run": run_json(self.run) if self.run else None,
         }
@@ -155,18 +161,22 @@ class Standing:
 
 
 def standings(queue: JobQueue, rows: Sequence[Row]) -> list[Standing]:
-    """The standing of each row, with one query for all their jobs."""
+    """The standing of each row, with one query for all their jobs, and one for their stages where a job waits."""
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
-    return [Standing(row.document, row.run, jobs.get(row.run.id) if row.run else None) for row in rows]
+    controls = queue.controls() if any(job.status is JobStatus.PENDING for job in jobs.values()) else {}
+    found = [(row, jobs.get(row.run.id) if row.run else None) for row in rows]
+    return [Standing(row.document, row.run, job, _waits_for(job, controls)) for row, job in found]
 
 
-def is_in_pause(queue: JobQueue, standing: Standing) -> bool:
-    """Whether nobody may go on with it for now, because its stage or everything is paused."""
-    job = standing.job
-    if not standing.is_processing or job is None or job.status is not JobStatus.PENDING:
-        return False
-    controls = queue.controls()
-    return any(name in controls and controls[name].is_paused for name in (EVERY_STAGE, job.stage))
+def _waits_for(job: Job | None, controls: Mapping[str, StageControl]) -> str | None:
+    if job is None or job.status is not JobStatus.PENDING:
+        return None
+    paused = [controls[name] for name in (EVERY_STAGE, job.stage) if name in controls and controls[name].is_paused]
+    if not paused:
+        # Without room the whole stage waits, without money the job alone.
+        return WaitReason.SPEND_LIMIT if job.checkpoint.get(WAITS_FOR) == WaitReason.SPEND_LIMIT else None
+    reason = paused[0].reason
+    return reason if reason in {*WaitReason} else PAUSED
 
 
 def run_failure(run: ProcessingRun) -> Sentence | None:
@@ -212,6 +222,7 @@ def document_json(standing: Standing) -> dict[str, Any]:
         "language": document.language,
         "warnings": document.warnings or [],
         "has_result": standing.has_result,
+        "published_run_id": document.published_run_id,
         "created_at": document.created_at,
         "updated_at": document.updated_at,
         "error": standing.as_json()["error"],

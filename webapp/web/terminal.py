@@ -56,7 +56,7 @@ def one_line(text: str) -> str:
 
 
 def services() -> Services:
-    """What the rooms below work with."""
+    """The settings, the queue and the providers of this application."""
     found: Services = current_app.extensions["docmill"]
     return found
 

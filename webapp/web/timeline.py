@@ -1,6 +1,6 @@
 """The history of a document as people read it: runs, and in each the moments with their distances and durations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -25,6 +25,7 @@ class Moment:
     failure: Sentence | None
     attempt: int | None
     by: str | None
+    waits_for: str | None
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,17 @@ class RunView:
     events: Sequence[Moment]
 
 
-def run_views(runs: Sequence[ProcessingRun], events: Iterable[RunEvent]) -> list[RunView]:
-    """The runs, newest first, each with its part of the document's timeline."""
+def run_views(
+    runs: Sequence[ProcessingRun], events: Iterable[RunEvent], names: Mapping[str, str] | None = None
+) -> list[RunView]:
+    """The runs, newest first, each with its part of the document's timeline; `names` of those who acted."""
     by_run: dict[UUID, list[RunEvent]] = {}
     for event in events:
         by_run.setdefault(event.run_id, []).append(event)
-    return [_view(run, len(runs) - place, by_run.get(run.id, [])) for place, run in enumerate(runs)]
+    return [_view(run, len(runs) - place, by_run.get(run.id, []), names or {}) for place, run in enumerate(runs)]
 
 
-def _view(run: ProcessingRun, number: int, events: list[RunEvent]) -> RunView:
+def _view(run: ProcessingRun, number: int, events: list[RunEvent], names: Mapping[str, str]) -> RunView:
     return RunView(
         id=run.id,
         number=number,
@@ -58,11 +61,11 @@ def _view(run: ProcessingRun, number: int, events: list[RunEvent]) -> RunView:
         created_at=run.created_at,
         took=run_seconds(run),
         failure=run_failure(run),
-        events=_moments(run.created_at, events),
+        events=_moments(run.created_at, events, names),
     )
 
 
-def _moments(began: datetime, events: list[RunEvent]) -> list[Moment]:
+def _moments(began: datetime, events: list[RunEvent], names: Mapping[str, str]) -> list[Moment]:
     """A step that has ended is one line: its end, and how long it took. Its beginning shows only while it runs."""
     under_way: dict[str | None, RunEvent] = {}
     moments: dict[UUID, Moment] = {}
@@ -72,11 +75,11 @@ def _moments(began: datetime, events: list[RunEvent]) -> list[Moment]:
             moments.pop(start.id, None)
         if event.kind == EventKind.STEP_STARTED:
             under_way[event.step] = event
-        moments[event.id] = _moment(began, event, start.created_at if start else None)
+        moments[event.id] = _moment(began, event, start.created_at if start else None, names)
     return list(moments.values())
 
 
-def _moment(began: datetime, event: RunEvent, since: datetime | None) -> Moment:
+def _moment(began: datetime, event: RunEvent, since: datetime | None, names: Mapping[str, str]) -> Moment:
     details = event.details or {}
     code, attempt = details.get("code"), details.get("attempt")
     return Moment(
@@ -87,5 +90,6 @@ def _moment(began: datetime, event: RunEvent, since: datetime | None) -> Moment:
         took=(event.created_at - since).total_seconds() if since else None,
         failure=failure(code) if isinstance(code, str) else None,
         attempt=attempt if isinstance(attempt, int) else None,
-        by=str(details["by"]) if details.get("by") else None,
+        by=names.get(str(details.get("by"))),
+        waits_for=str(details["reason"]) if event.kind == EventKind.JOB_WAITS and "reason" in details else None,
     )

@@ -10,7 +10,7 @@ from werkzeug.datastructures import FileStorage
 from webapp.jobs.states import Priority
 from webapp.pipeline.ingest import Ingested, Refused, ingest
 from webapp.web import fragments, kinds, sentences
-from webapp.web.access import org_id, services
+from webapp.web.access import org_id, services, uploaders_only
 from webapp.web.errors import Problem
 from webapp.web.uploads import Part, refusal_problem
 
@@ -38,6 +38,7 @@ class Rejected:
 
 
 @pages.post("/documents")
+@uploaders_only
 def create() -> Response:
     """Take in one or many files. What is wrong with one of them is no reason to lose the others."""
     org = org_id()

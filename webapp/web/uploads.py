@@ -8,15 +8,15 @@ from flask import Flask, Request, g
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser, MultiPartParser
 
+from webapp.config.limits import FILES_MAX
 from webapp.pipeline.ingest import IncomingFile, Refused
 from webapp.web import sentences
 from webapp.web.access import services
 from webapp.web.errors import Problem
+from webapp.web.upload_room import check_room, count_bytes, count_file
+from webapp.web.upload_seats import admit_upload
 
 ENDPOINT = "upload.create"
-# A form without script sends all its files at once. Each is held to the limit for files by itself; one that is too
-# large is read to its end, so that its sender hears why, and only a whole form beyond all sense is cut off.
-FORM_FILES_MAX = 50
 # Less than half of what a form may hold in memory: a block and the rest of the one before count together.
 BLOCK_BYTES = 1 << 17
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -31,6 +31,7 @@ class Part(IncomingFile):
 
     def write(self, data: Any) -> int:
         """Keep the bytes, or let them pass."""
+        count_bytes(memoryview(data).nbytes)
         if self.refused is None:
             try:
                 return super().write(data)
@@ -41,8 +42,12 @@ class Part(IncomingFile):
         return memoryview(data).nbytes
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """A form parser goes back to the beginning once it has written all."""
-        return 0 if self.closed else super().seek(offset, whence)
+        """A form parser goes back to the beginning once it has written all, and nobody reads here after that.
+
+        So the file is closed: a form with a thousand files must not hold a thousand of them open.
+        """
+        self.close()
+        return 0
 
 
 class _Reader(FormDataParser):
@@ -68,6 +73,8 @@ class UploadRequest(Request):
     """A request whose files go straight to the folder that they will be stored from."""
 
     form_data_parser_class = _Reader
+    # As many files as a form may have, and the fields beside them.
+    max_form_parts = FILES_MAX + 100
 
     def make_form_data_parser(self) -> FormDataParser:
         """A parser that says so where it cannot go on; by itself it would act as if nothing had been sent."""
@@ -76,6 +83,9 @@ class UploadRequest(Request):
         return parser
 
     def _load_form_data(self) -> None:
+        if self.endpoint == ENDPOINT and "form" not in self.__dict__:
+            check_room(self.content_length)
+            admit_upload()
         try:
             super()._load_form_data()
         except ValueError as error:
@@ -90,6 +100,7 @@ class UploadRequest(Request):
     ) -> IO[bytes]:
         if self.endpoint != ENDPOINT:
             return super()._get_file_stream(total_content_length, content_type, filename, content_length)
+        count_file()
         found = services()
         part = Part(found.providers.blobs.incoming(), found.settings.upload_bytes_max)
         g.setdefault("upload_parts", []).append(part)

@@ -1,5 +1,6 @@
-"""The first door: where Docmill can be reached, and the link that lets its owner in."""
+"""What a start prints: the address of the pages, and a sign-in link for the owner."""
 
+import shlex
 import sys
 
 from flask import Flask
@@ -18,9 +19,10 @@ FIRST_EMAIL = "owner@localhost"
 def announce(app: Flask) -> None:
     """Say where the pages are, once the server has started.
 
-    The embedded mode is one person's: whoever reads its terminal owns the machine, so each start
-    prints a fresh link that signs in once. Logs of the workers mode are read by others, so there
-    no link is ever printed, only how to make one.
+    The embedded mode is one person's: whoever reads its terminal owns the machine, so a start at a
+    terminal prints a fresh link that signs in once. So does every start until somebody has signed
+    in, wherever its output goes. After that, output that is no terminal is a log that others may
+    read, as in the workers mode: there no link is printed, only how to make one.
     """
     services: Services = app.extensions["docmill"]
     settings = services.settings
@@ -39,24 +41,30 @@ def base_url(settings: Settings) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
-def new_link(user: User, settings: Settings) -> str:
+def new_link(user: User, settings: Settings, life_seconds: int = links.LIFE_SECONDS) -> str:
     """A link that signs this person in once; inside the caller's transaction."""
-    return f"{base_url(settings)}/sign-in/{links.create(user)}"
+    return f"{base_url(settings)}/sign-in/{links.create(user, life_seconds)}"
 
 
 def _embedded_lines(settings: Settings) -> list[str]:
+    lines = [f"Docmill is ready: {base_url(settings)}"]
     with transaction(everywhere=True):
         owner = _owner()
-        link = new_link(owner, settings) if owner else None
-    lines = [f"Docmill is ready: {base_url(settings)}"]
-    return [*lines, "", "Sign in with this link. It works once, within a day:", link] if link else lines
+        if owner is None:
+            return lines
+        if not sys.stdout.isatty() and users.has_anybody_signed_in():
+            org = orgs.get(owner.org_id)
+            command = f"flask --app wsgi users sign-in-link --org {shlex.quote(org.name if org else '')}"
+            return [*lines, "", f"For a sign-in link: {command} --email {shlex.quote(owner.email)}"]
+        link = new_link(owner, settings, links.PRINTED_LIFE_SECONDS)
+    return [*lines, "", "Sign in with this link. It works once, within an hour:", link]
 
 
 def _workers_lines(settings: Settings) -> list[str]:
     with transaction(everywhere=True):
         is_empty = not users.are_there_any()
     lines = [f"Docmill is ready: {base_url(settings)}"]
-    command = "flask --app wsgi users create --org NAME --email ADDRESS --role ops"
+    command = "flask --app wsgi users create --org NAME --email ADDRESS --role operator"
     return [*lines, f"Nobody can sign in yet. Let the first person in with: {command}"] if is_empty else lines
 
 
@@ -64,7 +72,7 @@ def _owner() -> User | None:
     """Who owns a one-person installation; made on the first start."""
     if users.are_there_any():
         return users.first_ops()
-    # A token may have been made before the first start: then its org is the one to be at home in.
+    # A token may have been made before the first start: then its org is the first one.
     known = orgs.everyone()
     org = known[0] if known else orgs.create(FIRST_ORG)
     return users.create(org.id, FIRST_EMAIL, Role.OPS)

@@ -1,25 +1,36 @@
 """One attempt at one job, from the claim to exactly one outcome."""
 
 import logging
-import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS, trouble_of
-from webapp.documents.starts import AtWork
+from webapp.database_errors import DATABASE_ERRORS, Trouble, trouble_of
+from webapp.documents.kinds import is_recording
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import claiming, lifecycle, stage_pause
+from webapp.pipeline import lifecycle, stage_pause
+from webapp.pipeline.call_times import CallTimes
 from webapp.pipeline.lifecycle import EndCode
 from webapp.pipeline.prices import Prices
 from webapp.pipeline.services import Services
-from webapp.pipeline.steps import Drained, Snoozed, StageContext, Stopping, WindowExceeded
-from webapp.providers.errors import FailureCode, ProviderError
+from webapp.pipeline.steps import (
+    Drained,
+    OutOfTime,
+    Snoozed,
+    StageContext,
+    Stopping,
+    WaitReason,
+    Waits,
+    WaitsForOthers,
+)
+from webapp.pipeline.waiting import end_waiting, wait
+from webapp.provider_errors import FailureCode, ProviderError
 from webapp.search.neighbours import Rules
 from webapp.worker.backoff import Backoff, spread
 from webapp.worker.policy import ExecutionPolicy
@@ -27,10 +38,8 @@ from webapp.worker.policy import ExecutionPolicy
 _log = logging.getLogger(__name__)
 
 Handler = Callable[[StageContext], None]
-# Keeps no rows, ends no job and starts no run: it returns when its work is done, and soon.
-LightHandler = Callable[[Lease], None]
 
-# The database was away: the job is not to blame, and the next try finds it back or ends with the window.
+# The database was away: the job is not to blame, and the next try finds it back or ends with the run's time.
 DATABASE_PAUSE_SECONDS = 5.0
 # Nor is it where the disk for files is full, which takes a person to mend.
 FULL_PAUSE_SECONDS = 15.0
@@ -50,17 +59,15 @@ class Outcome(StrEnum):
     """In line again after a while, not counted: it waits for the outside world."""
     RELEASED = "RELEASED"
     """Handed back in a drain, or because its stage was paused; not counted."""
-    HELD = "HELD"
-    """Its run may not start yet; it waits without being in line."""
     TIMED_OUT = "TIMED_OUT"
-    """Its run exceeded its window."""
+    """Its run exceeded its time limit."""
     LEASE_LOST = "LEASE_LOST"
     """The job is not ours any more (or is about to be taken from us): dropped without a word."""
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """A job in our hands, and the moment (of this process's clock) at which its run's window ends."""
+    """A job in our hands, and the moment (of this process's clock) at which its run's time is over."""
 
     lease: Lease
     deadline: float
@@ -73,41 +80,32 @@ class Attempts:
     services: Services
     policy: ExecutionPolicy
     handlers: Mapping[str, Handler]
-    light: Mapping[str, LightHandler] = field(default_factory=dict)
+    watch: Callable[[StageContext], AbstractContextManager[None]] = lambda context: nullcontext()
+    """Sees to it that what an attempt does is stored while it works."""
 
-    def claim(self, worker: str, limit: int = 1, busy: Mapping[UUID, int] | None = None) -> list[Claimed]:
-        """Take due jobs and start their runs, in one transaction: a job in hand has a run at work."""
-        in_hand = claiming.claim(self.services.queue, worker, limit, busy=busy, without=self.light)
-        for lease in in_hand.refused:
-            _note(lease, Outcome.HELD)
-        return [self._claimed(lease, at_work) for lease, at_work in in_hand.started]
-
-    def claim_light(self, worker: str, limit: int) -> list[Lease]:
-        """Take due jobs of light stages."""
-        return self.services.queue.claim(worker, limit, only=self.light)
-
-    def run_light(self, lease: Lease) -> bool:
-        """Work on a light job; True when all went well, and somebody has to complete it."""
-        try:
-            self.light[lease.stage](lease)
-            return True
-        # As broad as the one below, and for the same reason.
-        except BaseException as error:  # noqa: BLE001
-            context = self._context(Claimed(lease, monotonic() + self.policy.run_window_seconds), threading.Event())
-            _note(lease, self._settle(context, error), error, None)
-            return False
+    def claim(self, worker: str, limit: int = 1, seats: Mapping[UUID, int] | None = None) -> list[Claimed]:
+        """Claim due jobs of the stages that this worker takes."""
+        leases = self.services.queue.claim(worker, limit, seats=seats, stages=self.handlers)
+        return [claimed for lease in leases for claimed in self._claimed(lease)]
 
     def run(self, claimed: Claimed, stopping: Stopping) -> Outcome:
         """Work on a job until it ends in some way, and see to it that this end is stored."""
         context = self._context(claimed, stopping)
-        error = self._work(context)
+        with self.watch(context):
+            error = self._work(context)
         outcome = Outcome.COMPLETED if error is None else self._settle(context, error)
         return _note(claimed.lease, outcome, error, _step(context))
 
-    def _claimed(self, lease: Lease, run: AtWork) -> Claimed:
+    def _claimed(self, lease: Lease) -> list[Claimed]:
         policy = self.policy
-        window = policy.recording_window_seconds if run.is_recording else policy.run_window_seconds
-        return Claimed(lease, monotonic() + window - run.seconds_running)
+        timeout = (
+            policy.recording_timeout_seconds if is_recording(lease.content_type or "") else policy.run_timeout_seconds
+        )
+        try:
+            lease, waited = end_waiting(self.services.queue, lease)
+        except LeaseLost:
+            return []
+        return [Claimed(lease, monotonic() + timeout - lease.run_seconds + waited)]
 
     def _context(self, claimed: Claimed, stopping: Stopping) -> StageContext:
         settings = self.services.settings
@@ -123,6 +121,9 @@ class Attempts:
             poll_attempts=self.policy.poll_attempts,
             linking=Rules(settings.connection_neighbours, settings.connection_threshold),
             prices=Prices.of(settings),
+            times=CallTimes.of(settings),
+            spend_per_day=settings.limits.spend_per_day,
+            pages_max=settings.limits.pages_max,
         )
 
     def _work(self, context: StageContext) -> BaseException | None:
@@ -150,7 +151,7 @@ class Attempts:
                 return Outcome.LEASE_LOST
             except DATABASE_ERRORS as error_of_ours:
                 if trouble_of(error_of_ours) is None:
-                    # A mistake of ours. The watchdog takes the job back, or the run's window ends it.
+                    # A mistake of ours. The watchdog takes the job back, or the run's time limit ends it.
                     _log.exception("the end of job %s cannot be stored", context.lease.job_id)
                     return Outcome.LEASE_LOST
                 _log.warning("job %s waits for the database: %s", context.lease.job_id, type(error_of_ours).__name__)
@@ -159,14 +160,18 @@ class Attempts:
     def _end(self, context: StageContext, error: BaseException) -> Outcome:
         """What an attempt ends with, by what it raised. Each end is fenced: LeaseLost."""
         queue, lease = self.services.queue, context.lease
+        if isinstance(error, LeaseLost):
+            raise error
+        context.save_at_end()
         match error:
-            case LeaseLost():
-                raise error
             case Drained():
                 outcome = Outcome.RELEASED if lifecycle.release_job(queue, lease) else Outcome.LEASE_LOST
-            case WindowExceeded():
+            case OutOfTime():
                 lifecycle.time_out_own_run(queue, lease)
                 outcome = Outcome.TIMED_OUT
+            case WaitsForOthers() | Waits():
+                wait(context, error)
+                outcome = Outcome.SNOOZED
             case Snoozed(seconds=seconds):
                 queue.snooze(lease, seconds, context.checkpoint)
                 outcome = Outcome.SNOOZED
@@ -179,7 +184,7 @@ class Attempts:
             case ProviderError():
                 outcome = _OUTCOMES[lifecycle.end_after(queue, lease, error, _step(context))]
             case _ if trouble := trouble_of(error):
-                lifecycle.wait_for_database(queue, lease, trouble, spread(DATABASE_PAUSE_SECONDS))
+                self._wait_for_database(context, trouble)
                 outcome = Outcome.SNOOZED
             case _:
                 where = "".join(traceback.format_tb(error.__traceback__))
@@ -187,6 +192,13 @@ class Attempts:
                 wrong = JobError(EndCode.UNEXPECTED, _words(error), type(error).__name__, _step(context))
                 outcome = _OUTCOMES[lifecycle.retry_or_fail(queue, lease, wrong)]
         return outcome
+
+    def _wait_for_database(self, context: StageContext, trouble: Trouble) -> None:
+        queue, lease = self.services.queue, context.lease
+        if trouble is Trouble.FULL:
+            wait(context, Waits(WaitReason.DATABASE_FULL))
+        else:
+            lifecycle.wait_for_database(queue, lease, trouble, spread(DATABASE_PAUSE_SECONDS))
 
 
 _OUTCOMES = {JobStatus.PENDING: Outcome.RETRIED, JobStatus.FAILED: Outcome.FAILED}

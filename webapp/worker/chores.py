@@ -1,27 +1,32 @@
-"""What has to be done again and again: each is safe in every process at once, and may fail until the next time."""
+"""What has to be done again and again: each chore is safe in every process at once, and is repeated if it fails."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import groupby
 from uuid import UUID
 
 from webapp.accounts import orgs
+from webapp.batches import batches
 from webapp.clock import utc_now
 from webapp.db import reading, transaction
-from webapp.documents import library, runs
+from webapp.documents import blob_layout, library, replaced, runs
 from webapp.documents.runs import LiveRun
 from webapp.documents.states import DocumentStatus
-from webapp.pipeline import lifecycle, reprocess, stage_pause
+from webapp.pipeline import gates, kept_answers, lifecycle, reprocess, reservations, stage_pause, waiting
+from webapp.pipeline.call_times import CallTimes
 from webapp.pipeline.missing import find_missing
 from webapp.pipeline.services import Services
+from webapp.pipeline.steps import WaitReason
 from webapp.providers.ports import BlobInfo
-from webapp.worker import register
+from webapp.worker import worker_table
 
 _log = logging.getLogger(__name__)
 
 # An upload takes minutes, and the rows of a new blob are committed within seconds: a day is certain.
 LITTER_AFTER_SECONDS = 24 * 3600.0
+# Whoever was told the path of an artifact opens it within seconds, and a slow connection takes it in within hours.
+REPLACED_AFTER_SECONDS = 24 * 3600.0
 _BATCH = 100
 _NAMED_MAX = 20
 
@@ -36,25 +41,26 @@ def reset_silent(services: Services) -> int:
     return total
 
 
-def end_overdue(services: Services, window_seconds: float) -> int:
-    """End the runs whose window is over; for those in a paused stage it stands still."""
+def end_overdue(services: Services, timeout_seconds: float) -> int:
+    """End the runs whose time is over, but for those that may not go on now (a pause, others' answers)."""
     ended = 0
-    for page in _overdue(services, window_seconds):
+    for page in _overdue(services, timeout_seconds):
         with reading(everywhere=True):
-            passing = stage_pause.in_pause(services.queue, [run.id for run in page])
+            ids = [run.id for run in page]
+            passing = stage_pause.in_pause(services.queue, ids) | waiting.that_wait(services.queue, ids)
         for run in page:
             if run.id not in passing and lifecycle.time_out_run(services.queue, run):
-                _log.warning("run %s of document %s exceeded its window", run.id, run.document_id)
+                _log.warning("run %s of document %s exceeded its time limit", run.id, run.document_id)
                 ended += 1
     return ended
 
 
-def _overdue(services: Services, window_seconds: float) -> Iterator[list[LiveRun]]:
+def _overdue(services: Services, timeout_seconds: float) -> Iterator[list[LiveRun]]:
     page: list[LiveRun] = []
     while True:
         beyond = page[-1].id if page else None
         with reading(everywhere=True):
-            page = runs.overdue(window_seconds, services.settings.audio_run_timeout_seconds, _BATCH, beyond=beyond)
+            page = runs.overdue(timeout_seconds, services.settings.audio_run_timeout_seconds, _BATCH, beyond=beyond)
         if page:
             yield page
         if len(page) < _BATCH:
@@ -62,12 +68,13 @@ def _overdue(services: Services, window_seconds: float) -> Iterator[list[LiveRun
 
 
 def end_orphans(services: Services) -> int:
-    """At the start of the only process that works: whatever is said to be at work is not."""
+    """At the start of the only process that works: end all runs that are RUNNING, since their process is gone."""
     total = 0
     while orphans := _running():
         total += sum(lifecycle.terminate_run(services.queue, run) for run in orphans)
-    # Jobs that follow a run's end, too, belonged to the process that is gone.
+    # Jobs that follow a run's end, too, belonged to the process that is gone, and so did all calls.
     with transaction(everywhere=True):
+        reservations.let_go(None)
         while lifecycle.reset_silent(services.queue, silent_seconds=0):
             pass
     if total:
@@ -75,14 +82,53 @@ def end_orphans(services: Services) -> int:
     return total
 
 
-def reset_others(services: Services, own_name: str) -> int:
-    """In the only process that works: what another holds was left to it, by a claim or a lock that outlived it."""
+def reset_gone(services: Services, only_worker: str | None = None) -> int:
+    """Take jobs back that a worker still got after it was found dead: by a claim or a lock that outlived it.
+
+    Where only one worker is allowed, every other one that holds a job is gone.
+    """
     with reading(everywhere=True):
-        names = register.others_with_jobs(own_name)
-    found = sum(len(lifecycle.reset_worker(services.queue, name)) for name in names)
+        holders = worker_table.job_holders()
+    gone = [name for name, is_ended in holders.items() if is_ended or (only_worker and name != only_worker)]
+    found = sum(len(lifecycle.reset_worker(services.queue, name)) for name in gone)
     if found:
-        _log.warning("%d jobs of processes that are gone are back in line", found)
+        _log.warning("%d jobs of processes that are gone were taken back", found)
     return found
+
+
+def book_lost_calls(services: Services) -> int:
+    """Book the calls whose answers nobody will bring any more."""
+    times = CallTimes.of(services.settings)
+    with reading(everywhere=True):
+        found = reservations.lost(times.silent_seconds)
+    for call in found:
+        with reading(call.org_id):
+            paths = kept_answers.kept_at(call.org_id, call.key)
+        outcome = "ok" if any(services.providers.blobs.exists(path) for path in paths) else "unknown"
+        with transaction(call.org_id):
+            reservations.close(call.call_id, outcome)
+    return len(found)
+
+
+def resume_with_room(services: Services) -> int:
+    """Go on with stages that were paused because nothing could be stored, once something can be."""
+
+    def why_not() -> WaitReason | None:
+        with reading(everywhere=True):
+            org = next(iter(orgs.everyone()), None)
+        return gates.lacks_room(services.providers.blobs, org.id) if org else None
+
+    resumed = stage_pause.resume_with_room(services.queue, why_not)
+    if resumed:
+        _log.warning("there is room again: goes on with %s", ", ".join(resumed))
+    return len(resumed)
+
+
+def wake_spenders(services: Services) -> int:
+    """Let orgs go on that waited for the next day and may spend again: SPEND_PER_DAY was raised, or a day is over."""
+    waiting = services.queue.waiting_orgs(WaitReason.SPEND_LIMIT)
+    free = [org for org in waiting if not gates.is_spent(org, services.settings.limits.spend_per_day)]
+    return sum(services.queue.wake(org, WaitReason.SPEND_LIMIT) for org in free)
 
 
 def sweep_incoming(services: Services) -> int:
@@ -91,24 +137,49 @@ def sweep_incoming(services: Services) -> int:
 
 
 def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> int:
-    """Remove blobs that no row speaks of: of uploads that never were committed, of deleted documents.
+    """Remove blobs that no row speaks of: of uploads that never were committed, of deleted documents and orgs.
+
+    Vectors that wait there for the database are stored.
 
     It can take long, and stops where it is when the process wants to end.
     """
     blobs = services.providers.blobs
     limit = utc_now() - timedelta(seconds=LITTER_AFTER_SECONDS)
     removed = 0
-    for org, old in groupby((info for info in blobs.list() if info.modified_at < limit), key=_org_of):
+    old_blobs = (info for info in blobs.list() if info.modified_at < limit)
+    for org, old in groupby(old_blobs, key=lambda info: blob_layout.org_of(info.path)):
         if org is None:
             continue
-        for batch in _batches(old):
+        with reading(everywhere=True):
+            is_there = orgs.get(org) is not None
+        if is_there:
+            # What is brought back is gone by the time it is looked at below.
+            kept_answers.store_late_vectors(blobs, org)
+        for batch in batches(old, _BATCH):
             if is_ending():
                 return removed
-            for info in _without_owner(org, batch):
+            for info in _without_owner(org, batch, {str(org)} if is_there else set()):
                 blobs.delete(info.path)
                 removed += 1
     if removed:
         _log.info("%d orphan blobs were removed", removed)
+    return removed
+
+
+def sweep_replaced(services: Services, is_ending: Callable[[], bool] = bool) -> int:
+    """Remove results that were replaced so long ago that nobody can be reading them."""
+    removed = 0
+    while not is_ending():
+        with reading(everywhere=True):
+            old = replaced.older_than(REPLACED_AFTER_SECONDS, _BATCH)
+        for each in old:
+            services.providers.blobs.delete(each.path)
+        # Blobs first: a row without its blob is looked at again, a blob without a row would stay for ever.
+        with transaction(everywhere=True):
+            replaced.forget([each.path for each in old])
+        removed += len(old)
+        if len(old) < _BATCH:
+            break
     return removed
 
 
@@ -148,42 +219,10 @@ def _running() -> list[runs.LiveRun]:
         return runs.running()
 
 
-def _batches(infos: Iterable[BlobInfo]) -> Iterator[list[BlobInfo]]:
-    batch: list[BlobInfo] = []
-    for info in infos:
-        batch.append(info)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-def _without_owner(org_id: UUID, infos: list[BlobInfo]) -> list[BlobInfo]:
-    owners = [_owner_of(info) for info in infos]
-    ids = {UUID(name) for kind, name in owners if kind == "documents" and _as_uuid(name)}
-    hashes = {name for kind, name in owners if kind == "extractions"}
+def _without_owner(org_id: UUID, infos: list[BlobInfo], orgs_known: set[str]) -> list[BlobInfo]:
+    owners = [blob_layout.owner_of(info.path) for info in infos]
+    ids = {document_id for owner in owners if (document_id := blob_layout.as_uuid(owner))}
+    folders = {owner for owner in owners if owner.endswith("/")}
     with reading(org_id):
-        known = library.known_blob_owners(org_id, ids, hashes)
-    # What lies anywhere else was not put there by us, and is not ours to remove.
-    ours = {"documents", "extractions"}
-    return [
-        info for info, (kind, name) in zip(infos, owners, strict=True) if kind in ours and name and name not in known
-    ]
-
-
-def _org_of(info: BlobInfo) -> UUID | None:
-    return _as_uuid(info.path.split("/")[0])
-
-
-def _owner_of(info: BlobInfo) -> tuple[str, str]:
-    """`{org}/{kind}/{owner}/…`: the document's id, or the hash of its bytes."""
-    _, kind, owner, *_rest = [*info.path.split("/"), "", ""]
-    return kind, owner
-
-
-def _as_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
+        known = library.known_blob_owners(org_id, ids, folders) | orgs_known
+    return [info for info, owner in zip(infos, owners, strict=True) if owner and owner not in known]

@@ -17,7 +17,7 @@ from webapp.pipeline.stages import (
     TRANSCRIBE_START,
 )
 from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
-from webapp.worker.attempt import Handler, LightHandler
+from webapp.worker.attempt import Handler
 
 HANDLERS: Mapping[str, Handler] = {
     PROCESS_DOCUMENT: process_document,
@@ -28,5 +28,3 @@ HANDLERS: Mapping[str, Handler] = {
     DETECT_CONNECTIONS: detect_connections,
     EMBED_ANEW: embed_anew,
 }
-# Stages whose work is short and keeps no rows; the lane of light.py does and completes them by the hundred.
-LIGHT_HANDLERS: Mapping[str, LightHandler] = {}

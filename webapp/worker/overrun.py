@@ -1,7 +1,7 @@
-"""Attempts that go on long after their run's window: their thread is inside of native code that never returns.
+"""Threads whose attempt goes on long after its run's time, since native code never returns.
 
 No thread can be killed. The watchdog ends the run and with it the lease, so the attempt can write
-nothing any more; here its seat is given up, so that another thread may take it.
+nothing any more; here its seat is given to another thread.
 """
 
 import threading
@@ -11,7 +11,7 @@ from webapp.clock import monotonic
 from webapp.worker.attempt import Claimed
 from webapp.worker.heartbeat import Seat
 
-# Between two steps an attempt sees by itself that its window is over, and then needs a moment to store that.
+# Between two steps an attempt sees by itself that its time is over, and then needs a moment to store that.
 GRACE_SECONDS = 5.0
 
 
@@ -22,7 +22,7 @@ class _Sitting:
 
 
 class Overruns:
-    """Who is at work on what, and until when."""
+    """Which thread works on which job, and until when."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ class Overruns:
         return had_place
 
     def give_up(self) -> list[tuple[threading.Thread, Seat]]:
-        """Those whose time was over a while ago: from now on they are strangers here."""
+        """The threads whose time was over a while ago, and their seats: both are given up from now on."""
         late = monotonic() - GRACE_SECONDS
         with self._lock:
             lost = [(thread, one.seat) for thread, one in self._sitting.items() if one.deadline < late]

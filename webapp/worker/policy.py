@@ -13,10 +13,10 @@ class ExecutionPolicy:
     """Tries of a step inside one attempt."""
     job_attempts: int
     """Attempts of a job; the web process gives them to new jobs, so both sides agree."""
-    run_window_seconds: float
+    run_timeout_seconds: float
     """From RUN_STARTED; after that the run is TIMED_OUT."""
-    recording_window_seconds: float
-    """The same for recordings, which take longer to hear."""
+    recording_timeout_seconds: float
+    """The same for recordings, which take longer."""
     poll_attempts: int
     """Attempts of a job that only looks whether somebody else is done."""
     ends_orphans_at_start: bool
@@ -30,8 +30,8 @@ class ExecutionPolicy:
         return cls(
             step_attempts=settings.step_attempts,
             job_attempts=settings.job_max_attempts,
-            run_window_seconds=settings.run_timeout_seconds,
-            recording_window_seconds=settings.audio_run_timeout_seconds,
+            run_timeout_seconds=settings.run_timeout_seconds,
+            recording_timeout_seconds=settings.audio_run_timeout_seconds,
             poll_attempts=settings.transcribe_poll_max_attempts,
             ends_orphans_at_start=settings.is_embedded,
             drains_whole_jobs=settings.is_embedded,

@@ -10,29 +10,25 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from uuid import UUID
 
 from webapp.clock import monotonic
 from webapp.database_errors import DATABASE_ERRORS
-from webapp.jobs.bell import Bell
+from webapp.jobs.wakeup import Sleeper
 from webapp.pipeline import lifecycle
 from webapp.worker.attempt import Attempts, Claimed
 from webapp.worker.backoff import Backoff
 from webapp.worker.heartbeat import Heartbeat, Seat
-from webapp.worker.light import LightLane
 from webapp.worker.overrun import Overruns
-from webapp.worker.strays import Strays
 from webapp.worker.threads import AppContext, Guarded, yield_to_others
 
 _log = logging.getLogger(__name__)
 
 _LONGEST_CLAIM_SECONDS = 2.0
-# While light jobs keep a process busy, it looks for the others so often.
-_LOOK_EVERY_SECONDS = 0.05
+# As often as an idle worker looks for jobs.
+_WAKE_DELAYED_EVERY_SECONDS = 1.0
 # Each keeps its memory; with so many for each seat it is better to begin anew.
 LOST_MAX = 2
-Turn = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -55,22 +51,19 @@ class Pool:
         on_broken: Callable[[str], None],
         *,
         may_work: Callable[[], bool] = lambda: True,
-        is_looked_for: Callable[[], bool] = lambda: False,
     ) -> None:
         settings = attempts.services.settings
         self._worker = worker
         self._attempts = attempts
         self._may_work = may_work
-        self._is_looked_for = is_looked_for
         self._on_broken = on_broken
         self._overruns = Overruns()
         self._app_context = app_context
         self._poll_seconds = size.poll_seconds
         self._draining = threading.Event()
-        self._bell = Bell()
+        self._sleeper = Sleeper()
         self._scouting = threading.Lock()
         self._backoff = Backoff()
-        self._looked_at = 0.0
         self._is_busy = False
         self._waiting: deque[tuple[Claimed, Seat]] = deque()
         self._at_work: dict[UUID, Seat] = {}
@@ -82,32 +75,29 @@ class Pool:
             every_seconds=settings.heartbeat_seconds,
             zombie_after_seconds=settings.zombie_after_seconds,
             on_broken=on_broken,
-            strays=Strays(attempts.services.queue, worker),
-            on_freed=self.wake,
         )
-        self._light = LightLane(worker, attempts, self._heartbeat, app_context, size.threads, on_broken)
+        self._check_leases_every_seconds = settings.heartbeat_seconds
+        self._check_leases_at = self._wake_delayed_at = monotonic()
         self._threads = [Guarded(f"claimer-{number}", self._work, on_broken) for number in range(size.threads)]
 
     def start(self) -> None:
         """Begin to work."""
         self._heartbeat.start()
-        self._light.start()
         for thread in self._threads:
             thread.start()
 
     def wake(self) -> None:
         """Look for work now, not at the next poll."""
-        self._bell.ring()
+        self._sleeper.wake()
 
-    def doubt(self) -> None:
-        """Others may have taken jobs of ours: find out soon."""
-        self._heartbeat.doubt()
+    def beat_soon(self) -> None:
+        """Others may have taken jobs of ours: find out now."""
+        self._heartbeat.beat_soon()
 
     def check(self) -> None:
         """Call every few seconds from a thread that needs no database: are the heartbeats heard?"""
         self._heartbeat.check()
         self._replace_lost()
-        self._light.hand_back_late()
 
     def _replace_lost(self) -> None:
         """A thread that is lost inside of native code gives its seat to a new one."""
@@ -132,46 +122,37 @@ class Pool:
         Says whether all threads have ended. One that has not is deep inside a step, whose result
         nobody will take.
         """
-        deadline = monotonic() + seconds
         self._draining.set()
-        self._bell.ring()
+        self._sleeper.wake()
         if not self._attempts.policy.drains_whole_jobs:
             self._heartbeat.ask_to_stop()
         ended = self._wait_for_threads(seconds)
         self._heartbeat.ask_to_stop()
-        self._light.drain(max(_LONGEST_CLAIM_SECONDS, deadline - monotonic()))
         self._release_rest()
         self._heartbeat.stop()
-        self._bell.close()
+        self._sleeper.close()
         return ended
 
     def _work(self) -> None:
         yield_to_others()
         try:
-            while not self._overruns.is_given_up() and (turn := self._next()) is not None:
-                turn()
+            while not self._overruns.is_given_up() and (job := self._next()) is not None:
+                self._attempt(*job)
         finally:
             if self._overruns.leave():
                 self._news.put("ended")
 
-    def _next(self) -> Turn | None:
-        """What this thread does next; None in a drain. One thread looks at a time, the others sleep behind it."""
+    def _next(self) -> tuple[Claimed, Seat] | None:
+        """The job that this thread works on next; None in a drain. One thread claims for all that are free."""
         with self._scouting:
             while not self._draining.is_set():
-                if (turn := self._take()) is not None:
-                    return turn
-                if self._light.is_at_work:
-                    self._keep_supplied()
-                elif not self._look() and not self._draining.is_set():
+                if self._waiting:
+                    return self._waiting.popleft()
+                if not self._claim_jobs() and not self._draining.is_set():
                     self._sleep()
-            # What was claimed for threads that were free is as good as begun.
-            is_promised = self._waiting and self._attempts.policy.drains_whole_jobs
-            return partial(self._attempt, *self._waiting.popleft()) if is_promised else None
-
-    def _take(self) -> Turn | None:
-        if self._waiting:
-            return partial(self._attempt, *self._waiting.popleft())
-        return self._light.run if self._light.enter() else None
+            # In a drain that lets whole jobs finish, a job that is claimed already is one of them.
+            finishes = self._waiting and self._attempts.policy.drains_whole_jobs
+            return self._waiting.popleft() if finishes else None
 
     def _attempt(self, claimed: Claimed, seat: Seat) -> None:
         self._overruns.begin(claimed, seat)
@@ -185,52 +166,57 @@ class Pool:
         # An ended run may have let the next one of its document go.
         self.wake()
 
-    def _keep_supplied(self) -> None:
-        """Others do light jobs: fetch more for them, and now and then look for other work."""
-        is_due = monotonic() - self._looked_at > _LOOK_EVERY_SECONDS
-        if self._light.wait_until_low() or is_due:
-            self._look(is_full=is_due)
-        self._light.hand_back_late()
-
-    def _look(self, *, is_full: bool = True) -> bool:
-        """Claim for all threads that are free, in one claim; whether anything came."""
+    def _claim_jobs(self) -> bool:
+        """Claim for all threads that are free, in one claim; whether there were jobs."""
         if not (self._heartbeat.is_well and self._may_work()):
             return False
         try:
             with self._app_context():
-                if self._is_busy and self._bell.is_asleep():
-                    self._bell.get_up()
-                found = self._claim() if is_full and self._attempts.handlers else 0
-                self._is_busy = self._light.fetch() or found > 1
+                if self._is_busy and self._sleeper.is_asleep():
+                    self._sleeper.get_up()
+                found = self._claim() if self._attempts.handlers else 0
+                self._is_busy = found > 1
         except DATABASE_ERRORS as error:
             _log.warning("cannot look for work: %s", type(error).__name__)
-            self._heartbeat.doubt()
+            self._check_leases_at = monotonic()
             self._backoff.pause(self._draining)
             return False
         self._backoff.reset()
-        return found > 0 or self._is_busy
+        return found > 0
+
+    def _release_unknown(self) -> None:
+        """Hand back the jobs of a claim whose answer was lost: this worker holds them, but no thread knows of them.
+
+        Only the thread that claims calls this, so no other claim of this process is on its way.
+        """
+        known = {seat.lease.lease_id for seat in self._heartbeat.seats()}
+        job_queue = self._attempts.services.queue
+        for lease in job_queue.held_by(self._worker):
+            if lease.lease_id not in known and lifecycle.release_job(job_queue, lease):
+                _log.warning("job %s was claimed, but the answer was lost; it was handed back", lease.job_id)
+        self._check_leases_at = monotonic() + self._check_leases_every_seconds
 
     def _claim(self) -> int:
-        self._looked_at = monotonic()
-        free = max(1, len(self._threads) - len(self._at_work) - self._light.runners)
-        busy = Counter(seat.lease.org_id for seat in self._at_work.copy().values())
-        claims = self._attempts.claim(self._worker, free, busy)
+        if monotonic() >= self._check_leases_at:
+            self._release_unknown()
+        if monotonic() >= self._wake_delayed_at:
+            self._attempts.services.queue.wake_delayed()
+            self._wake_delayed_at = monotonic() + _WAKE_DELAYED_EVERY_SECONDS
+        free = max(1, len(self._threads) - len(self._at_work))
+        seats = Counter(seat.lease.org_id for seat in self._at_work.copy().values())
+        claims = self._attempts.claim(self._worker, free, seats)
         for claimed in claims:
             self._waiting.append((claimed, self._take_seat(claimed)))
         return len(claims)
 
     def _sleep(self) -> None:
-        """Until somebody rings, or a poll later. Who falls asleep looks once more before.
-
-        Where others look what is due, they ring, too.
-        """
+        """Until somebody rings, or a poll later. Who falls asleep looks once more before."""
         with self._app_context():
-            if not self._bell.is_asleep():
-                self._bell.fall_asleep()
-                if self._bell.is_asleep():
+            if not self._sleeper.is_asleep():
+                self._sleeper.fall_asleep()
+                if self._sleeper.is_asleep():
                     return
-            while not self._bell.wait(self._poll_seconds) and self._is_looked_for():
-                pass
+            self._sleeper.wait(self._poll_seconds)
 
     def _take_seat(self, claimed: Claimed) -> Seat:
         seat = self._heartbeat.hold(claimed.lease)

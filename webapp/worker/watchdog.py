@@ -1,4 +1,4 @@
-"""Timers around the chores, and no logic: what they do stands in chores.py."""
+"""Timers that call the chores (chores.py) when they are due."""
 
 import logging
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from webapp.clock import utc_now
 from webapp.database_errors import DATABASE_ERRORS
-from webapp.providers.errors import ProviderError
+from webapp.provider_errors import ProviderError
 from webapp.worker.threads import AppContext
 
 _log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""All that works in one process, put together: pool, watchdog, registration."""
+"""What does the work in one process: its pool of threads, its presence and its timers, started and ended together."""
 
 import logging
 import threading
@@ -6,28 +6,38 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
+from webapp import row_security
 from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import schema_is_current
 from webapp.pipeline import retention
 from webapp.wiring import Services
 from webapp.worker import chores
-from webapp.worker.attempt import Attempts, Handler, LightHandler
-from webapp.worker.handlers import HANDLERS, LIGHT_HANDLERS
-from webapp.worker.liveness import ForWork, Liveness
+from webapp.worker.attempt import Attempts, Handler
+from webapp.worker.handlers import HANDLERS
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
-from webapp.worker.register import Registration
+from webapp.worker.presence import LOOK_SECONDS, Presence
+from webapp.worker.saver import Saver
 from webapp.worker.threads import AppContext
 from webapp.worker.watchdog import Timer, Watchdog
+from webapp.worker.worker_table import Registration
 
 _log = logging.getLogger(__name__)
 
+# A check looks at clocks and flags alone.
+_CHECK_SECONDS = 1.0
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
 _SOON = 600.0
 _SHORTLY = 10.0
+_ROOM_SECONDS = 10.0
+_SPENDING_SECONDS = 300.0
 _OVERDUE_PART = 1 / 24
 _OLD_TABLES = "the database's tables are not up to date; waiting for: flask --app wsgi db upgrade"
+_NO_ROLE = (
+    "row-level security does not apply to the database role, and the role to serve as is not ready; "
+    "waiting for: flask --app wsgi db upgrade"
+)
 
 
 class Application(Protocol):
@@ -41,14 +51,13 @@ class Application(Protocol):
 
 
 class Workshop:
-    """Start it, drain it; `on_broken` is told, from any thread, when this process is of no use any more."""
+    """Start it, check it, drain it. `on_broken` is called, from any thread, when this process can't work any more."""
 
     def __init__(
         self,
         app: Application,
         on_broken: Callable[[str], None],
         handlers: Mapping[str, Handler] = HANDLERS,
-        light: Mapping[str, LightHandler] = LIGHT_HANDLERS,
     ) -> None:
         self._services: Services = app.extensions["docmill"]
         self._app_context = app.app_context
@@ -56,25 +65,28 @@ class Workshop:
         self._waits_for: str | None = None
         self._settings = self._services.settings
         self._policy = ExecutionPolicy.of(self._settings)
+        wanted = self._settings.worker_stages or handlers
+        handlers = {stage: handler for stage, handler in handlers.items() if stage in wanted}
+        self.check_seconds: float = min(_CHECK_SECONDS, self._settings.heartbeat_seconds)
         self._registration = Registration(self._settings.worker_threads)
+        self._saver = Saver(self._app_context, on_broken)
         self._pool = Pool(
             self._registration.name,
-            Attempts(self._services, self._policy, handlers, light),
+            Attempts(self._services, self._policy, handlers, self._saver.watch),
             self._app_context,
             PoolSize(self._settings.worker_threads, self._settings.poll_seconds),
             on_broken,
-            may_work=self._is_believed,
-            is_looked_for=self._is_looked_for,
+            may_work=self._may_take_jobs,
         )
         self._watchdog = Watchdog(self._app_context, self._timers())
-        # Where only one process works there is nobody to notice its death but the next start.
-        self._liveness = None if self._settings.is_embedded else self._make_liveness(on_broken)
+        # Where only one process works, nobody but its next start can detect that it died.
+        self._presence = None if self._settings.is_embedded else self._make_presence(on_broken)
 
     def is_database_ready(self) -> bool:
         """Whether the tables are there and up to date; says why not, once for each reason."""
         try:
             with self._app_context():
-                reason = None if schema_is_current() else _OLD_TABLES
+                reason = self._what_upgrade_lacks()
         except DATABASE_ERRORS as error:
             reason = f"the database does not answer: {type(error).__name__}"
         if reason is not None and reason != self._waits_for:
@@ -82,19 +94,31 @@ class Workshop:
         self._waits_for = reason
         return reason is None
 
+    def reason_to_refuse(self) -> str | None:
+        """Why no work may be done on this database, which is ready; None where it may."""
+        with self._app_context():
+            found, refusal = row_security.fault(), row_security.refusal(self._settings)
+            notice = row_security.notice()
+        if found and not refusal:
+            _log.warning(found)
+        if notice:
+            _log.info(notice)
+        return refusal
+
     def start(self) -> None:
         """Begin to work, on a database that is ready."""
         if self._policy.ends_orphans_at_start:
             with self._app_context():
                 chores.end_orphans(self._services)
-        if self._liveness is not None:
-            self._liveness.start()
+        if self._presence is not None:
+            self._presence.start()
+        self._saver.start()
         self._pool.start()
         self._watchdog.start()
-        _log.info("at work with %d threads as %s", self._settings.worker_threads, self._registration.name)
+        _log.info("working with %d threads as %s", self._settings.worker_threads, self._registration.name)
 
     def check(self) -> None:
-        """Call every few seconds."""
+        """Call every `check_seconds`, from a thread that does nothing else."""
         self._pool.check()
 
     def hurry(self) -> None:
@@ -102,57 +126,62 @@ class Workshop:
         self._pool.hurry()
 
     def drain(self) -> bool:
-        """Come to a good end; says whether all threads have."""
+        """Let running jobs end, or hand them back; says whether all threads have ended."""
         self._ending.set()
         self._watchdog.stop()
         ended = self._pool.drain(self._settings.drain_seconds)
-        if self._liveness is not None:
-            self._liveness.stop()
+        self._saver.stop()
+        if self._presence is not None:
+            self._presence.stop()
         try:
             with self._app_context():
                 self._registration.sign_off()
         except DATABASE_ERRORS as error:
             _log.warning("could not sign off: %s", type(error).__name__)
-        _log.info("drained" if ended else "drained; a step that would not end is left behind")
+        _log.info("drained" if ended else "drained, but for a step that did not end in time")
         return ended
 
-    def _is_believed(self) -> bool:
-        """Whether others would leave a job in our hands."""
-        return self._liveness is None or self._liveness.is_sure
+    def _what_upgrade_lacks(self) -> str | None:
+        """What `flask db upgrade` has yet to do; the Procfile's web process runs it."""
+        if not schema_is_current():
+            return _OLD_TABLES
+        return _NO_ROLE if row_security.awaits_upgrade(self._settings) else None
 
-    def _is_looked_for(self) -> bool:
-        return self._liveness is not None and self._liveness.looks_for_work
+    def _may_take_jobs(self) -> bool:
+        """Whether the others know that we are alive, and would not take our jobs back."""
+        return self._presence is None or self._presence.is_registered
 
-    def _make_liveness(self, on_broken: Callable[[str], None]) -> Liveness:
-        return Liveness(
+    def _make_presence(self, on_broken: Callable[[str], None]) -> Presence:
+        return Presence(
             self._registration,
             self._services.queue,
             self._app_context,
-            on_freed=self._pool.wake,
-            on_lost=self._pool.doubt,
+            wake=self._pool.wake,
+            on_return=self._pool.beat_soon,
             on_broken=on_broken,
-            on_work=self._pool.wake,
-            for_work=ForWork(self._settings.poll_seconds, dict(self._settings.stage_limits)),
+            look_seconds=min(LOOK_SECONDS, self._settings.poll_seconds),
         )
 
     def _timers(self) -> list[Timer]:
         services, every = self._services, self._settings.watchdog_seconds
-        window = self._policy.run_window_seconds
-        others = Timer(
-            "reset others", partial(chores.reset_others, services, self._registration.name), min(every, _SHORTLY)
-        )
+        timeout = self._policy.run_timeout_seconds
+        only_worker = self._registration.name if self._policy.ends_orphans_at_start else None
         return [
-            *([others] if self._policy.ends_orphans_at_start else []),
+            Timer("reset gone", partial(chores.reset_gone, services, only_worker), min(every, _SHORTLY)),
             Timer("report", self._registration.report, self._settings.heartbeat_seconds),
             Timer("reset silent jobs", partial(chores.reset_silent, services), every),
+            Timer("book lost calls", partial(chores.book_lost_calls, services), every),
             Timer(
                 "end overdue runs",
-                partial(chores.end_overdue, services, window),
-                # A short window is worth little when its end is noticed a minute late.
-                min(every, max(0.1, window * _OVERDUE_PART)),
+                partial(chores.end_overdue, services, timeout),
+                # A short time limit is worth little when its end is noticed a minute late.
+                min(every, max(0.1, timeout * _OVERDUE_PART)),
             ),
+            Timer("resume with room", partial(chores.resume_with_room, services), _ROOM_SECONDS, _SHORTLY),
+            Timer("wake spenders", partial(chores.wake_spenders, services), _SPENDING_SECONDS, _SHORTLY),
             Timer("prune", partial(retention.prune, services, self._ending), _HOUR, _SOON),
             Timer("sweep incoming", partial(chores.sweep_incoming, services), _HOUR, _SOON),
+            Timer("sweep replaced", partial(chores.sweep_replaced, services, self._ending.is_set), _HOUR, _SOON),
             Timer("sweep orphans", partial(chores.sweep_orphans, services, self._ending.is_set), _DAY, 2 * _SOON),
             Timer("renew vectors", partial(chores.renew_vectors, services, self._ending.is_set), _DAY, _SOON),
             Timer("report missing", partial(chores.report_missing, services, self._ending.is_set), _DAY, 3 * _SOON),

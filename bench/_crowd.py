@@ -1,0 +1,173 @@
+"""A large library to measure pages on: documents with their words, runs, jobs and calls, in one big org and many small.
+
+Rows are made by the database itself, on PostgreSQL as a superuser, so that a million of them take minutes.
+"""
+
+import sqlite3
+from uuid import UUID
+
+import psycopg
+
+from webapp.clock import new_id
+
+ORG = UUID(int=1)
+SMALL_ORGS = 200
+CALLS_MOST = 300_000
+CHUNKS_MOST = 30_000
+MODEL = "minilm-l6-v2-int8"
+
+
+def on_postgresql(superuser_url: str, documents: int, *, analyze: bool = True) -> None:
+    """Fill a migrated database. Without `analyze` its statistics are those of an empty one."""
+    with psycopg.connect(superuser_url, autocommit=True) as connection:
+        # Nothing looks up what a row refers to, and no disk is waited for.
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("SET synchronous_commit = off")
+        for statement in (*_ON_POSTGRESQL, *_ON_BOTH):
+            connection.execute(_filled_in(statement, documents).encode())
+        if analyze:
+            connection.execute("VACUUM ANALYZE")
+
+
+def on_sqlite(path: str, documents: int, *, analyze: bool = True) -> None:
+    """Fill a migrated file."""
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.create_function("mod", 2, lambda number, divisor: number % divisor, deterministic=True)
+    connection.create_function("uuidv7", 0, lambda: new_id().hex)
+    for statement in (*_ON_SQLITE, *_ON_BOTH):
+        connection.execute(_filled_in(statement, documents))
+    connection.commit()
+    if analyze:
+        connection.execute("ANALYZE")
+    connection.close()
+
+
+def _filled_in(statement: str, documents: int) -> str:
+    """Numbers as a part of the text: all are our own."""
+    values = {
+        "$NUMBER": documents,
+        "$ORGS": SMALL_ORGS,
+        "$CALLS": CALLS_MOST,
+        "$CHUNKS": CHUNKS_MOST,
+        "$ORG": ORG,
+        "$HEX": ORG.hex,
+    }
+    for name, value in values.items():
+        statement = statement.replace(name, str(value))
+    return statement
+
+
+_STATUS = """
+CASE WHEN mod(n, 100) IN (1, 2, 3, 4) THEN 'FAILED' WHEN mod(n, 100) IN (11, 12) THEN 'PROCESSING'
+    WHEN mod(n, 1000) = 27 THEN 'TIMED_OUT' ELSE 'READY' END
+"""
+# Of ten documents nine are the big org's. Each is 20 seconds younger than the one before.
+_ON_POSTGRESQL = (
+    "INSERT INTO orgs (id, name, created_at) VALUES ('$ORG', 'big', now())",
+    """
+    INSERT INTO orgs (id, name, created_at)
+    SELECT md5('org' || n)::uuid, 'org ' || n, now() FROM generate_series(0, $ORGS - 1) AS n
+    """,
+    f"""
+    CREATE TEMP TABLE made AS
+    SELECT n, uuidv7(age) AS id, uuidv7(age) AS run_id, uuidv7(age) AS job_id, now() + age AS at, {_STATUS} AS status,
+        CASE WHEN mod(n, 10) = 4 THEN md5('org' || mod(n / 10, $ORGS))::uuid ELSE '$ORG'::uuid END AS org_id,
+        lpad(to_hex(n), 64, '0') AS sha256
+    FROM (SELECT n, make_interval(secs => (n - $NUMBER) * 20) AS age FROM generate_series(1, $NUMBER) AS n) AS numbers
+    """,
+    "ANALYZE made",
+)
+_ON_SQLITE = (
+    "INSERT INTO orgs (id, name, created_at) VALUES ('$HEX', 'big', '2026-01-01 00:00:00.000')",
+    """
+    INSERT INTO orgs (id, name, created_at)
+    WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < $ORGS - 1)
+    SELECT printf('%032x', n + 1000), 'org ' || n, '2026-01-01 00:00:00.000' FROM numbers
+    """,
+    f"""
+    CREATE TEMP TABLE made AS
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $NUMBER)
+    SELECT n, uuidv7() AS id, uuidv7() AS run_id, uuidv7() AS job_id, {_STATUS} AS status,
+        strftime('%Y-%m-%d %H:%M:%f', 'now', ((n - $NUMBER) * 20) || ' seconds') AS at,
+        CASE WHEN mod(n, 10) = 4 THEN printf('%032x', mod(n / 10, $ORGS) + 1000) ELSE '$HEX' END AS org_id,
+        printf('%064x', n) AS sha256
+    FROM numbers
+    """,
+)
+
+# Half are invoices. "legacy" is in the oldest twentieth alone, and "zebra" at the end of the alphabet.
+_NAME = """
+CASE WHEN mod(n, 10) < 5
+        THEN 'invoice_' || (2015 + mod(n / 7, 10)) || '-' || (10 + mod(n, 3)) || '_' || (10000000 + n) || '.pdf'
+    WHEN mod(n, 10) < 7 THEN 'scan' || (10000000 + n) || '.pdf'
+    WHEN mod(n, 10) = 7 THEN 'Contract customer' || mod(n, 1000) || ' ' || (10000000 + n) || '.docx'
+    WHEN mod(n, 10) = 8 THEN 'zebra-' || (10000000 + n) || '.txt'
+    ELSE 'Meeting notes ' || (10000000 + n) || '.md' END
+"""
+_TITLE = "CASE WHEN n < $NUMBER / 20 THEN 'Legacy archive' END"
+# The words of these names and titles, as `names.words_of` would find them.
+_WORDS = {
+    "'invoice'": "mod(n, 10) < 5",
+    "CAST(2015 + mod(n / 7, 10) AS text)": "mod(n, 10) < 5",
+    "CAST(10 + mod(n, 3) AS text)": "mod(n, 10) < 5",
+    "CAST(10000000 + n AS text)": "true",
+    "'scan'": "mod(n, 10) IN (5, 6)",
+    "'contract'": "mod(n, 10) = 7",
+    "'customer'": "mod(n, 10) = 7",
+    "CAST(mod(n, 1000) AS text)": "mod(n, 10) = 7",
+    "'zebra'": "mod(n, 10) = 8",
+    "'meeting'": "mod(n, 10) = 9",
+    "'notes'": "mod(n, 10) = 9",
+    "'pdf'": "mod(n, 10) < 7",
+    "'docx'": "mod(n, 10) = 7",
+    "'txt'": "mod(n, 10) = 8",
+    "'md'": "mod(n, 10) = 9",
+    "'legacy'": "n < $NUMBER / 20",
+    "'archive'": "n < $NUMBER / 20",
+}
+_HAS_ENDED = "CASE WHEN status <> 'PROCESSING' THEN at END"
+_ON_BOTH = (
+    f"""
+    INSERT INTO documents (id, org_id, filename, title, content_type, size_bytes, sha256, blob_path, status, page_count,
+        published_run_id, embedding_model, created_at, updated_at)
+    SELECT id, org_id, {_NAME}, {_TITLE}, 'application/pdf', 1000 + mod(n * CAST(7919 AS bigint), 5000000), sha256,
+        'nowhere', status, 3, run_id, CASE status WHEN 'READY' THEN '{MODEL}' END, at, at
+    FROM made
+    """,
+    "INSERT INTO document_words (document_id, word, org_id) "
+    + " UNION ALL ".join(
+        f"SELECT id, {word}, org_id FROM made WHERE {condition}" for word, condition in _WORDS.items()
+    ),
+    f"""
+    INSERT INTO processing_runs (id, org_id, document_id, state, failure_type, failure_code, trigger, created_at,
+        started_at, finished_at)
+    SELECT run_id, org_id, id,
+        CASE status WHEN 'READY' THEN 'SUCCEEDED' WHEN 'PROCESSING' THEN 'QUEUED' ELSE status END,
+        CASE status WHEN 'FAILED' THEN 'STEP_FAILED' END, CASE status WHEN 'FAILED' THEN 'corrupt' END, 'UPLOAD', at,
+        {_HAS_ENDED}, {_HAS_ENDED}
+    FROM made
+    """,
+    f"""
+    INSERT INTO document_processing_jobs (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint,
+        attempts, max_attempts, available_at, created_at, completed_at, error_log, updated_at)
+    SELECT job_id, org_id, id, run_id, CASE WHEN mod(n, 3) = 0 THEN 'process_document' ELSE 'detect_connections' END,
+        CASE status WHEN 'READY' THEN 'COMPLETED' WHEN 'PROCESSING' THEN 'PENDING' ELSE 'FAILED' END, 0, '{{}}', '{{}}',
+        0, 5, at, at, {_HAS_ENDED}, '[]', at
+    FROM made
+    """,
+    """
+    INSERT INTO run_events (id, org_id, document_id, run_id, kind, created_at)
+    SELECT uuidv7(), org_id, id, run_id, 'RUN_QUEUED', at FROM made
+    """,
+    """
+    INSERT INTO chunks (id, org_id, document_id, ordinal, text, text_sha256, created_at)
+    SELECT uuidv7(), org_id, id, 0, 'passage ' || n, sha256, at FROM made WHERE n > $NUMBER - $CHUNKS
+    """,
+    """
+    INSERT INTO provider_calls (id, org_id, run_id, provider, operation, units, seconds, outcome, reused, price,
+        created_at)
+    SELECT uuidv7(), org_id, run_id, 'openai', 'embed', 3, 0.2, 'ok', mod(n, 3) = 0, 0.001, at
+    FROM made WHERE n > $NUMBER - $CALLS
+    """,
+)

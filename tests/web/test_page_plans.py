@@ -1,0 +1,149 @@
+"""What pages and polls ask stays cheap beside many rows: each statement finds its rows by an index, and reads few.
+
+The library is that of `make bench BENCH=pages`, smaller: one big org, and many small ones.
+"""
+
+import pytest
+from flask import Flask
+from sqlalchemy import Engine, select
+
+from bench import _crowd
+from tests.conftest import DatabaseUnderTest
+from tests.plans import DOCUMENTS, fill, judged
+from tests.web.databases import both_databases
+from tests.web.people import HX, People
+from webapp.bounded import COUNTED_MAX
+from webapp.db import db, reading
+from webapp.documents import grid, library, selection
+from webapp.documents.model import Document
+from webapp.documents.selection import Matching
+from webapp.documents.states import DocumentStatus
+from webapp.web import figures
+
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
+
+SORTS = ("newest", "name", "largest", "oldest")
+NAMES = (
+    ("", "invoice"),
+    ("", "legacy"),
+    ("", "10000123"),
+    ("ready", "zebra"),
+    ("failed", "invoice 2019"),
+    ("failed", "scan"),
+    ("timed_out", "contract"),
+    ("", "nothing"),
+)
+LIBRARY = [f"/documents?sort={sort}&status={status}" for sort in SORTS for status in ("", "ready", "failed")]
+NAMED = [f"/documents?sort={sort}&status={status}&q={q}" for sort in SORTS[:2] for status, q in NAMES]
+OPS = [
+    "/ops",
+    "/ops/jobs",
+    "/ops/jobs?status=completed",
+    "/ops/jobs?status=pending",
+    "/ops/jobs?status=processing",
+    "/ops/jobs?status=failed&stage=process_document",
+    "/ops/jobs?status=completed&stage=embed_anew",
+    "/metrics",
+]
+
+
+@pytest.fixture
+def crowded(app: Flask, database: DatabaseUnderTest) -> Flask:
+    """Many rows, and statistics that know of them."""
+    fill(database)
+    return app
+
+
+def _engine(app: Flask) -> Engine:
+    with app.app_context():
+        return db.engine
+
+
+def _some_document(app: Flask, status: str) -> str:
+    wanted = select(Document.id).where(Document.org_id == _crowd.ORG, Document.status == status).limit(1)
+    with app.app_context(), reading(_crowd.ORG) as session:
+        return str(session.scalars(wanted).one())
+
+
+@both_databases
+def test_the_library_reads_few_rows_in_every_order_and_under_every_filter(crowded: Flask, people: People) -> None:
+    reader = people.program(org="big")
+    with judged(_engine(crowded)) as faults:
+        for path in (*LIBRARY, *NAMED):
+            answer = reader.get(path)
+            assert answer.status_code == 200
+            if "next_cursor" in answer.text and (cursor := answer.get_json()["next_cursor"]):
+                assert reader.get(f"{path}&cursor={cursor}").status_code == 200
+    assert faults == []
+
+
+@both_databases
+def test_pages_of_documents_read_few_rows(crowded: Flask, people: People) -> None:
+    browser = people.browser(org="big")
+    working, ready = _some_document(crowded, "PROCESSING"), _some_document(crowded, "READY")
+    with judged(_engine(crowded)) as faults:
+        for path in ("", "?view=page"):
+            assert browser.get(f"/documents/{working}/status{path}", headers=HX).status_code == 200
+        for section in ("", "/fields", "/tables", "/chunks", "/runs", "/connections"):
+            assert browser.get(f"/documents/{ready}{section}").status_code == 200
+        with crowded.app_context(), reading(_crowd.ORG):
+            assert selection.ids(_crowd.ORG, Matching(status=DocumentStatus.TIMED_OUT))
+            assert selection.ids(_crowd.ORG, Matching(status=DocumentStatus.FAILED, q="invoice 2019"))
+            assert figures.retryable(crowded.extensions["docmill"].queue, _crowd.ORG, 500)
+        for query in ("", "?status=failed", "?q=invoice", "?q=10000123&status=ready"):
+            assert browser.get(f"/documents/reprocess{query}").status_code == 200
+    assert faults == []
+
+
+@both_databases
+def test_pages_of_operations_and_searches_read_few_rows(crowded: Flask, people: People) -> None:
+    operator = people.browser("operator", org="big")
+    # What was spent on days that are over is added up once in each process.
+    operator.get("/ops")
+    with judged(_engine(crowded)) as faults:
+        for path in OPS:
+            assert operator.get(path).status_code == 200
+        # What a search asks first: which models there are.
+        with crowded.app_context(), reading(_crowd.ORG):
+            assert library.embedding_models(_crowd.ORG) == [_crowd.MODEL]
+    assert faults == []
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_pages_read_few_rows_before_the_statistics_know_of_them(
+    app: Flask, people: People, database: DatabaseUnderTest
+) -> None:
+    fill(database, analyze=False)
+    operator = people.browser("operator", org="big")
+    working = _some_document(app, "PROCESSING")
+    operator.get("/ops")
+    with judged(_engine(app)) as faults:
+        for path in (*LIBRARY[:3], *NAMED[:8], *OPS, f"/documents/{working}/status"):
+            # More often than the driver needs before it prepares a statement.
+            for _ in range(7 if path in {*OPS, LIBRARY[0]} else 1):
+                assert operator.get(path).status_code == 200
+    assert faults == []
+
+
+@both_databases
+@pytest.mark.usefixtures("crowded")
+def test_many_are_counted_up_to_a_number_and_all_are_reached_page_by_page(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = people.program(org="big").get("/documents").get_json()
+    assert body["counts"]["READY"] == COUNTED_MAX
+    assert body["counts_more"] == ["READY"]
+    assert 0 < body["counts"]["FAILED"] < COUNTED_MAX
+    page = people.browser(org="big").get("/").text
+    assert "10\u202f000+" in page
+
+    # "legacy" is in the oldest documents alone: a walk from the newest finds none on its first pages.
+    monkeypatch.setattr(grid, "FEW", 100)
+    reader = people.program(org="big")
+    found, pages = 0, 0
+    cursor: str | None = ""
+    while cursor is not None:
+        body = reader.get(f"/documents?q=legacy&limit=200&cursor={cursor}").get_json()
+        found, cursor, pages = found + len(body["documents"]), body["next_cursor"], pages + 1
+    assert found == sum(1 for n in range(1, DOCUMENTS // 20) if n % 10 != 4)
+    assert pages < 40

@@ -1,0 +1,100 @@
+"""Uploads that are still on their way have places, so that they never hold all threads."""
+
+import io
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from uuid import uuid4
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from tests.web.people import Browser, People, Program
+from tests.web.shelves import read_json
+from webapp.serving.capacity import large_at_once, upload_seats
+from webapp.serving.inflow import ENVIRON_KEY, Inflow, Patience
+from webapp.web.upload_seats import UploadSeats
+
+
+@pytest.fixture
+def inflow() -> Iterator[Inflow]:
+    """A connection on which the rest of a request is still to come."""
+    with ExitStack() as stack:
+        ours, theirs = (stack.enter_context(one) for one in socket.socketpair())
+        found = Inflow(ours, Patience())
+        found.begin(b"", 60.0, is_whole=False)
+        theirs.sendall(b"x")
+        yield found
+
+
+@pytest.fixture
+def seats(app: Flask) -> Iterator[UploadSeats]:
+    found: UploadSeats = app.extensions["docmill_upload_seats"]
+    yield found
+    assert not found._taken
+
+
+def send(who: Program | Browser, inflow: Inflow) -> TestResponse:
+    data = {"file": (io.BytesIO(b"About wheat."), "a.txt")}
+    if isinstance(who, Browser):
+        return who.post("/documents", data, environ_overrides={ENVIRON_KEY: inflow})
+    return who.post("/documents", data=data, environ_overrides={ENVIRON_KEY: inflow})
+
+
+def test_one_upload_too_many_of_an_org_is_told_when_to_come_again(
+    people: People, seats: UploadSeats, inflow: Inflow
+) -> None:
+    ours, theirs = people.program(), people.program(org="Theirs")
+    for _ in range(seats.seats_per_org):
+        assert seats.take(ours.org_id) is None
+    answer = send(ours, inflow)
+    assert answer.status_code == 429
+    assert answer.headers["Retry-After"] == "5"
+    assert "Try again in a few seconds" in read_json(answer)["detail"]
+    assert inflow._deadline is not None
+    assert send(theirs, inflow).status_code == 200
+    for _ in range(seats.seats_per_org):
+        seats.give_back(ours.org_id)
+    assert send(ours, inflow).status_code == 200
+
+
+def test_one_upload_too_many_of_all_is_told_so(people: People, seats: UploadSeats, inflow: Inflow) -> None:
+    others = [uuid4() for _ in range(seats.seats)]
+    for org in others:
+        assert seats.take(org) is None
+    answer = send(people.program(), inflow)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    for org in others:
+        seats.give_back(org)
+
+
+def test_an_upload_that_is_here_already_needs_no_seat(people: People, seats: UploadSeats, inflow: Inflow) -> None:
+    program = people.program()
+    for _ in range(seats.seats_per_org):
+        seats.take(program.org_id)
+    inflow.begin(b"", 60.0, is_whole=True)
+    assert send(program, inflow).status_code == 200
+    for _ in range(seats.seats_per_org):
+        seats.give_back(program.org_id)
+
+
+def test_a_deadline_is_lifted_for_those_alone_who_were_let_in(people: People, inflow: Inflow) -> None:
+    stranger = people.stranger()
+    for headers in ({}, {"Authorization": "Bearer wrong"}):
+        data = {"file": (io.BytesIO(b"About wheat."), "a.txt")}
+        environ = {ENVIRON_KEY: inflow}
+        answer = stranger.client.post("/documents", data=data, headers=headers, environ_overrides=environ)
+        assert answer.status_code in {303, 401}
+        assert inflow._deadline is not None
+    assert send(people.browser(), inflow).status_code == 303
+    assert inflow._deadline is None
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4, 8, 32, 100])
+def test_some_threads_are_kept_free(threads: int) -> None:
+    assert 1 <= upload_seats(threads) <= large_at_once(threads) <= threads
+    if threads > 1:
+        assert large_at_once(threads) < threads
+    if threads >= 8:
+        assert upload_seats(threads) < large_at_once(threads)

@@ -1,0 +1,46 @@
+"""Names for who acted, as stored with a run or a lever: `user:<id>` or `token:<id>`."""
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from sqlalchemy import Select, select
+
+from webapp.accounts.model import ApiToken, User
+from webapp.db import session
+
+
+def names(org_id: UUID, refs: Iterable[str | None]) -> dict[str, str]:
+    """The names of those who are of this org. What is no reference ("command line") stands for itself.
+
+    Others are left out: one org must not learn who works in another.
+    """
+    wanted = {ref for ref in refs if ref}
+    ids = {ref: parsed for ref in wanted if (parsed := _parse(ref))}
+    people = {found for kind, found in ids.values() if kind == "user"}
+    programs = {found for kind, found in ids.values() if kind == "token"}
+    emails = _texts(select(User.id, User.email).where(User.org_id == org_id, User.id.in_(people)), people)
+    labels = _texts(
+        select(ApiToken.id, ApiToken.name).where(ApiToken.org_id == org_id, ApiToken.id.in_(programs)), programs
+    )
+    found = {ref: ref for ref in wanted - ids.keys()}
+    for ref, (kind, of_id) in ids.items():
+        if kind == "user" and of_id in emails:
+            found[ref] = emails[of_id]
+        elif kind == "token" and of_id in labels:
+            # A token may be named like a person: the word before it says what it is.
+            found[ref] = f"token “{labels[of_id]}”"
+    return found
+
+
+def _texts(statement: Select[UUID, str], ids: set[UUID]) -> Mapping[UUID, str]:
+    return {row[0]: row[1] for row in session().execute(statement)} if ids else {}
+
+
+def _parse(ref: str) -> tuple[str, UUID] | None:
+    kind, _, text = ref.partition(":")
+    if kind not in {"user", "token"}:
+        return None
+    try:
+        return kind, UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,31 @@
+"""Who may come in, from where, and for how long."""
+
+from dataclasses import dataclass
+
+from webapp.settings_reader import Reader
+
+
+@dataclass(frozen=True)
+class AccessSettings:
+    """Who may come in, from where, and for how long. Each field's variable is its name in capitals."""
+
+    # Accounts: sessions and the security log.
+    session_idle_days: float
+    audit_retention_days: float
+    # Connections, uploads and the database's role.
+    connections_per_address: int
+    uploads_per_org: int
+    slowest_bytes_per_second: int
+    row_security: str
+
+
+def read(env: Reader) -> AccessSettings:
+    """Read and check this group."""
+    return AccessSettings(
+        session_idle_days=env.days("SESSION_IDLE_DAYS", 7),
+        audit_retention_days=env.days("AUDIT_RETENTION_DAYS", 365),
+        connections_per_address=env.whole("CONNECTIONS_PER_ADDRESS", 100, least=0),
+        uploads_per_org=env.whole("UPLOADS_PER_ORG", 16),
+        slowest_bytes_per_second=env.whole("SLOWEST_BYTES_PER_SECOND", 1000, least=0),
+        row_security=env.choice("ROW_SECURITY", "require", ("require", "warn")),
+    )

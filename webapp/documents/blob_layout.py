@@ -1,0 +1,87 @@
+"""Where every blob lies. Paths are made of ids and hashes alone, so nothing that a person wrote becomes one.
+
+    ORG/documents/DOCUMENT/original                   the uploaded file
+    ORG/documents/DOCUMENT/RUN/KIND-DIGEST.ENDING     what a run made; published or not
+    ORG/documents/DOCUMENT/pages/RULES-SIZE-N.png     pictures of pages
+    ORG/extractions/SHA256-DOCUMENT/...               kept answers about these bytes, of all runs of the document
+    ORG/answers/CALL.json                             vectors that the database did not take in time
+
+Deleting a document clears its two folders. What no row speaks of is swept (worker/chores.py).
+"""
+
+from uuid import UUID
+
+
+def documents_folder(org_id: UUID) -> str:
+    """All documents of an org."""
+    return f"{org_id}/documents/"
+
+
+def document_folder(org_id: UUID, document_id: UUID) -> str:
+    """A document's file, what its runs made, and its pictures."""
+    return f"{documents_folder(org_id)}{document_id}/"
+
+
+def original(org_id: UUID, document_id: UUID) -> str:
+    """The uploaded file."""
+    return f"{document_folder(org_id, document_id)}original"
+
+
+def artifact(org_id: UUID, document_id: UUID, run_id: UUID, name: str) -> str:
+    """What a run made."""
+    return f"{document_folder(org_id, document_id)}{run_id}/{name}"
+
+
+def page_picture(org_id: UUID, document_id: UUID, name: str) -> str:
+    """A picture of a page."""
+    return f"{document_folder(org_id, document_id)}pages/{name}.png"
+
+
+def new_answers_folder(org_id: UUID, document_id: UUID, sha256: str) -> str:
+    """The answers about a new document: no earlier or later document has the same folder."""
+    return f"{org_id}/extractions/{sha256}-{document_id.hex}/"
+
+
+def answers_folder(org_id: UUID, sha256: str, stored: str | None) -> str:
+    """The answers about a document; `stored` is its column, which old documents lack."""
+    return stored or f"{org_id}/extractions/{sha256}/"
+
+
+def late_vectors_folder(org_id: UUID) -> str:
+    """Vectors that wait, since the database did not take them in time."""
+    return f"{org_id}/answers/"
+
+
+def org_of(path: str) -> UUID | None:
+    """Whose blob it is; None for what we did not put there."""
+    return as_uuid(path.split("/", maxsplit=1)[0])
+
+
+def document_of(path: str) -> str:
+    """The name of the document's folder that a blob lies in."""
+    return path.split("/")[2]
+
+
+def run_of(path: str) -> UUID | None:
+    """The run that made a blob in a document's folder; None for the file itself and for pictures."""
+    return as_uuid(path.split("/")[3])
+
+
+def content_of(path: str) -> str:
+    """The SHA-256 that a kept answer, or a folder of them, is about."""
+    return path.split("/")[2].partition("-")[0]
+
+
+def owner_of(path: str) -> str:
+    """What a blob goes with: the id of a document, a folder of answers, or an org; "" for what we did not put there."""
+    org, kind, name, *_ = [*path.split("/"), "", ""]
+    owners = {"documents": name, "extractions": f"{org}/{kind}/{name}/" if name else "", "answers": org}
+    return owners.get(kind, "")
+
+
+def as_uuid(text: str) -> UUID | None:
+    """The id that a part of a path is, if it is one."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

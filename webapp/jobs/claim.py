@@ -1,0 +1,187 @@
+"""The claim: which due jobs a worker gets, and the start of their runs, in one transaction."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import Connection, Float, Row, Table, Text, Uuid, bindparam, column, func, select, text, update
+
+from webapp.bounded import plan_by_indexes
+from webapp.clock import after, new_id, now
+from webapp.db import transaction
+from webapp.documents import events
+from webapp.documents.model import ProcessingRun
+from webapp.documents.runs import LiveRun
+from webapp.documents.states import EventKind, RunState
+from webapp.jobs import control_statements, model
+from webapp.jobs.controls import EVERY_STAGE, with_defaults
+from webapp.jobs.queue import Lease
+from webapp.jobs.statements import LEASE_COLUMNS
+from webapp.jobs.states import JobStatus
+
+# Orgs whose last turn is remembered; one that is not remembered goes first.
+_ORGS_REMEMBERED = 256
+# From so many on, a claim may not look at all orgs: the next one begins behind the org that was served last.
+_MANY_ORGS = 64
+_NO_ORG = UUID(int=0)
+
+
+class JobDecision(StrEnum):
+    """What becomes of a job that the claim has chosen."""
+
+    STARTS = "STARTS"
+    """It is claimed, and its run starts."""
+    GOES_ON = "GOES_ON"
+    """It is claimed; its run is running, has succeeded already, or it has none."""
+    WAITS = "WAITS"
+    """Another run of its document comes first; it is asked again a second later."""
+    ENDED = "ENDED"
+    """It is cancelled, since its run has ended."""
+
+
+class Claims:
+    """Claims jobs for the workers of this process. Safe to use from many threads."""
+
+    def __init__(self, stage_limits: Mapping[str, int]) -> None:
+        self._stage_limits = dict(stage_limits)
+        self._lock = threading.Lock()
+        self._last_turns: dict[UUID, int] = {}
+
+    def claim(self, worker: str, limit: int, seats: Mapping[UUID, int], stages: Collection[str] | None) -> list[Lease]:
+        """Up to `limit` jobs, one after the other; `seats` says how many jobs of each org this worker has already."""
+        taken: list[Lease] = []
+        seats = Counter(seats)
+        with transaction(everywhere=True) as session:
+            connection = session.connection()
+            free = _free_slots(connection, self._stage_limits, stages)
+            if free:
+                plan_by_indexes()
+            while free and len(taken) < limit:
+                row = _claim_next(connection, worker, free, self._orgs(seats))
+                if row is None:
+                    break
+                if row.outcome in {JobDecision.STARTS, JobDecision.GOES_ON}:
+                    lease = lease_of(row)
+                    taken.append(lease)
+                    seats[lease.org_id] += 1
+                    _use_slot(free, lease.stage)
+                    self._note_turn(lease.org_id)
+        return taken
+
+    def _orgs(self, seats: Mapping[UUID, int]) -> dict[str, Any]:
+        """What this worker knows of orgs, for the statement."""
+        with self._lock:
+            turns = dict(self._last_turns)
+        known = {org.hex: [seats.get(org, 0), turns.get(org, 0)] for org in {*turns, *seats}}
+        return {"orgs": json.dumps(known), "behind": next(reversed(turns)) if len(turns) >= _MANY_ORGS else _NO_ORG}
+
+    def _note_turn(self, org_id: UUID) -> None:
+        with self._lock:
+            turn = max(self._last_turns.values(), default=0) + 1
+            self._last_turns.pop(org_id, None)
+            self._last_turns[org_id] = turn
+            while len(self._last_turns) > _ORGS_REMEMBERED:
+                del self._last_turns[next(iter(self._last_turns))]
+
+
+def lease_of(row: Row[*tuple[Any, ...]]) -> Lease:
+    """A lease, from a row that begins with LEASE_COLUMNS and has no more columns than a claim's."""
+    values: tuple[Any, ...] = tuple(row)
+    of_lease: tuple[Any, ...] = (*values[:3], run_of(row), *values[5 : len(fields(Lease)) + 1])
+    return Lease(*of_lease)
+
+
+def run_of(row: Row[*tuple[Any, ...]]) -> LiveRun | None:
+    """The run of a job; None for an operation's job."""
+    return None if row.run_id is None else LiveRun(row.run_id, row.org_id, row.document_id)
+
+
+def _free_slots(
+    connection: Connection, stage_limits: Mapping[str, int], stages: Collection[str] | None
+) -> dict[str, int | None]:
+    """The stages that have due jobs and may be claimed from, and how many more of each may run; None: any number.
+
+    Jobs of a limited stage are counted and claimed under one lock, or two workers would both take the last slot.
+    """
+    due, stored = control_statements.due_stages(connection)
+    controls = with_defaults(stored, stage_limits)
+    if EVERY_STAGE in controls and controls[EVERY_STAGE].is_paused:
+        return {}
+    allowed = {
+        stage: controls[stage].allowance() if stage in controls else None
+        for stage in due
+        if stages is None or stage in stages
+    }
+    limited = [stage for stage, most in allowed.items() if most]
+    if limited:
+        if connection.dialect.name == "postgresql":
+            connection.execute(_LOCK_LIMITS)
+        running = control_statements.running(connection, limited)
+        allowed |= {stage: cast(int, allowed[stage]) - running.get(stage, 0) for stage in limited}
+    return {stage: most for stage, most in allowed.items() if most is None or most > 0}
+
+
+def _use_slot(free: dict[str, int | None], stage: str) -> None:
+    left = free[stage]
+    if left is not None:
+        free[stage] = left - 1
+        if left == 1:
+            del free[stage]
+
+
+def _claim_next(
+    connection: Connection, worker: str, stages: Collection[str], orgs: Mapping[str, Any]
+) -> Row[Any] | None:
+    values = {"stages": json.dumps(list(stages)), "lease_id": new_id(), **orgs}
+    if connection.dialect.name == "postgresql":
+        more = {"worker": worker, "event_id": new_id()}
+        return connection.execute(_CLAIM_ON_POSTGRESQL, {**values, **more}).one_or_none()
+    row = connection.execute(_CHOOSE_ON_SQLITE, values).one_or_none()
+    if row is not None:
+        _write_decision(connection, worker, row)
+    return row
+
+
+def _write_decision(connection: Connection, worker: str, row: Row[Any]) -> None:
+    """On SQLite: do what claim_postgresql.sql does in its one statement."""
+    match JobDecision(row.outcome):
+        case JobDecision.WAITS:
+            values: dict[str, Any] = {"wakes_at": after(1)}
+        case JobDecision.ENDED:
+            values = {"status": JobStatus.CANCELLED, "completed_at": now()}
+        case decision:
+            lease = {"lease_id": row.lease_id, "locked_by": worker, "started_at": now(), "heartbeat_at": now()}
+            values = {"status": JobStatus.PROCESSING, **lease}
+            if decision is JobDecision.STARTS:
+                started = update(_runs).where(_runs.c.id == row.run_id)
+                connection.execute(started.values(state=RunState.RUNNING, started_at=now()))
+                events.record(row.org_id, row.document_id, row.run_id, EventKind.RUN_STARTED)
+    connection.execute(update(_jobs).where(_jobs.c.id == row.id).values(updated_at=now(), **values))
+
+
+_jobs, _runs = cast(Table, model.Job.__table__), cast(Table, ProcessingRun.__table__)
+
+
+_OF_DECISION = (column("run_seconds", Float), column("content_type", Text), column("outcome", Text))
+
+
+def _statement(name: str) -> Any:
+    """A claim's text with the types of its values and columns: those of a lease, and the decision."""
+    written = text((Path(__file__).parent / f"{name}.sql").read_text())
+    ids = [bindparam(each, type_=Uuid()) for each in ("lease_id", "event_id", "behind") if f":{each}" in written.text]
+    return written.bindparams(*ids).columns(*LEASE_COLUMNS, *_OF_DECISION)
+
+
+_CLAIM_ON_POSTGRESQL, _CHOOSE_ON_SQLITE = _statement("claim_postgresql"), _statement("claim_sqlite")
+# A worker that is frozen under this lock stops the others for seconds: less than a transaction may idle elsewhere.
+_LOCK_LIMITS = select(
+    func.set_config("idle_in_transaction_session_timeout", "5s", True),
+    func.set_config("lock_timeout", "10s", True),
+    func.pg_advisory_xact_lock(func.hashtext("docmill stage limits")),
+)

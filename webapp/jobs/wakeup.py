@@ -1,0 +1,168 @@
+"""Wakes idle workers when jobs have become due, so that they need not ask all the time.
+
+A worker that is about to sleep says so, looks once more, and then sleeps. A transaction that made jobs due asks after
+its commit whether anybody sleeps, and only then wakes them: on PostgreSQL commits that notify wait for each other.
+
+Between processes this is LISTEN and NOTIFY, and "a worker sleeps" is an advisory lock that sleepers share, so that
+nobody else can have it alone. Within one process it is a pipe. A wake-up that is lost all the same costs a poll.
+"""
+
+import logging
+import os
+import select
+import threading
+from contextlib import closing, suppress
+from typing import Any
+from weakref import WeakSet
+
+import psycopg
+from psycopg.errors import LockNotAvailable
+
+from webapp.database_errors import DATABASE_ERRORS
+from webapp.db import after_commit, db
+from webapp.engines import is_direct, translated
+
+_log = logging.getLogger(__name__)
+
+CHANNEL = "docmill_jobs"
+_SLEEPERS = "hashtext('docmill sleepers')"
+_NOTIFY_SLEEPERS = f"SELECT pg_notify('{CHANNEL}', '') WHERE NOT pg_try_advisory_xact_lock({_SLEEPERS})"
+_FALL_ASLEEP = f"SELECT pg_advisory_lock_shared({_SLEEPERS})"
+_GET_UP = "SELECT pg_advisory_unlock_all()"
+# The lock is taken for a moment by whoever wakes others; a worker that can't have it in time polls instead.
+_LISTEN = f"LISTEN {CHANNEL}; SET lock_timeout = '100ms'"
+_READ_BYTES = 4096
+
+# The sleepers of this process.
+_sleepers: "WeakSet[Sleeper]" = WeakSet()
+_sleepers_lock = threading.Lock()
+
+
+def wake_workers() -> None:
+    """Wake idle workers once the open transaction is committed: there are due jobs."""
+    after_commit(_wake_workers)
+
+
+def _wake_workers() -> None:
+    if db.engine.dialect.name == "sqlite":
+        with _sleepers_lock:
+            sleepers = list(_sleepers)
+        for sleeper in sleepers:
+            sleeper.wake()
+        return
+    # The jobs are committed; workers that are not woken find them at their next poll.
+    with (
+        suppress(*DATABASE_ERRORS),
+        translated(db.engine, "waking workers"),
+        closing(db.engine.raw_connection()) as own,
+    ):
+        # One round trip: the driver begins no transaction of its own.
+        driver_connection: Any = own.driver_connection
+        driver_connection.execute(_NOTIFY_SLEEPERS, prepare=False)
+
+
+class Sleeper:
+    """One worker's sleep. All but `wake` is for one thread at a time, inside an application context."""
+
+    def __init__(self) -> None:
+        self._woken, self._waker = os.pipe()
+        for end in (self._woken, self._waker):
+            os.set_blocking(end, False)
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[Any] | None = None
+        self._is_asleep = False
+        self._only_polls = False
+        with _sleepers_lock:
+            _sleepers.add(self)
+
+    def is_asleep(self) -> bool:
+        """Whether everybody knows that this worker has to be woken, or that it can't be."""
+        return self._is_asleep or self._only_polls
+
+    def wake(self) -> None:
+        """End its sleep, now or when it next begins. From any thread."""
+        with self._lock:
+            if self._woken >= 0:
+                # A full pipe wakes it just as well.
+                with suppress(BlockingIOError):
+                    os.write(self._waker, b"!")
+
+    def fall_asleep(self) -> None:
+        """Say that this worker sleeps; look for jobs once more after it, and only then `wait`."""
+        if self.is_asleep():
+            return
+        if db.engine.dialect.name == "sqlite":
+            self._is_asleep = True
+            return
+        try:
+            with translated(db.engine, "listening for new jobs"):
+                self._listen()
+        except DATABASE_ERRORS as error:
+            _log.warning("cannot listen for new jobs: %s", type(error).__name__)
+            self._disconnect()
+
+    def get_up(self) -> None:
+        """Say that this worker is busy and looks by itself."""
+        if self._connection is not None and self._is_asleep:
+            try:
+                self._connection.execute(_GET_UP)
+            except psycopg.Error:
+                self._disconnect()
+        self._is_asleep = False
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until woken, at most so long; whether it was woken."""
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        if self._connection is not None:
+            poll.register(self._connection.fileno(), select.POLLIN)
+        ready = {number for number, _ in poll.poll(max(0.0, seconds) * 1000)}
+        if self._woken in ready:
+            with suppress(BlockingIOError):
+                os.read(self._woken, _READ_BYTES)
+        if ready - {self._woken}:
+            self._read_notifications()
+        return bool(ready)
+
+    def close(self) -> None:
+        """No more."""
+        with _sleepers_lock:
+            _sleepers.discard(self)
+        self._disconnect()
+        with self._lock:
+            if self._woken >= 0:
+                os.close(self._woken)
+                os.close(self._waker)
+            self._woken = -1
+
+    def _listen(self) -> None:
+        if self._connection is None:
+            pooled = db.engine.raw_connection()
+            connection: Any = pooled.driver_connection
+            # It keeps its locks for as long as it lives, so it never goes back to the pool.
+            pooled.detach()
+            if not is_direct(connection):
+                connection.close()
+                self._only_polls = True
+                _log.warning("a pooler in front of the database cannot pass on wake-ups: workers poll for new jobs")
+                return
+            connection.execute(_LISTEN, prepare=False)
+            self._connection = connection
+        try:
+            self._connection.execute(_FALL_ASLEEP)
+        except LockNotAvailable:
+            self._connection.execute(_GET_UP)
+        else:
+            self._is_asleep = True
+
+    def _read_notifications(self) -> None:
+        try:
+            if self._connection is not None:
+                list(self._connection.notifies(timeout=0))
+        except psycopg.Error:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self._is_asleep = None, False

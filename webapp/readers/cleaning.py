@@ -1,0 +1,112 @@
+"""The one place where text that came out of a file is made fit to be stored.
+
+Databases refuse U+0000 and lone surrogates, and both occur in crafted files. Every extractor's
+result goes through `clean_extraction` before it leaves the providers.
+"""
+
+import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from dataclasses import replace
+
+from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.extraction import Extraction, Field, Page, Table
+
+DOCUMENT_CHARACTERS_MAX = 50_000_000
+NAME_CHARACTERS_MAX = 300
+VALUE_CHARACTERS_MAX = 10_000
+CELL_CHARACTERS_MAX = 5_000
+FIELDS_MAX = 5_000
+TABLES_MAX = 2_000
+WARNINGS_MAX = 50
+TOO_LONG = "The text was cut: it is longer than {limit:,} characters."
+
+# Control characters but tab and newline, lone surrogates, non-characters, and the marks that
+# turn the direction of text around and so can disguise it.
+UNWANTED = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+LINE_ENDS = re.compile(r"\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
+BOMS = (
+    (BOM_UTF8, "utf-8"),
+    (BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (BOM_UTF32_BE, "utf-32-be"),
+    (BOM_UTF16_LE, "utf-16-le"),
+    (BOM_UTF16_BE, "utf-16-be"),
+)
+NUL_SHARE_MAX = 0.01
+CONTROL_SHARE_MAX = 0.1
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\x0b\x0c\x1b")) + b"\x7f"
+
+
+def clean_text(text: str, characters_max: int | None = None) -> str:
+    """Unify line ends, drop what no database or reader wants, and cut to the length."""
+    text = UNWANTED.sub("", LINE_ENDS.sub("\n", text))
+    return text if characters_max is None else text[:characters_max]
+
+
+def clean_line(text: str | None, characters_max: int = NAME_CHARACTERS_MAX) -> str | None:
+    """Clean a text that stands on one line, such as a title; None if nothing is left."""
+    return None if text is None else " ".join(clean_text(text).split())[:characters_max].strip() or None
+
+
+def clean_extraction(extraction: Extraction) -> Extraction:
+    """Clean every text of a result; what has to be cut makes it partial and is said."""
+    markdown = clean_text(extraction.markdown)
+    too_long = len(markdown) > DOCUMENT_CHARACTERS_MAX
+    warnings = [clean_text(warning, VALUE_CHARACTERS_MAX) for warning in extraction.warnings[:WARNINGS_MAX]]
+    if too_long:
+        warnings.append(TOO_LONG.format(limit=DOCUMENT_CHARACTERS_MAX))
+    return replace(
+        extraction,
+        markdown=markdown[:DOCUMENT_CHARACTERS_MAX],
+        pages=tuple(_clean_page(page) for page in extraction.pages),
+        title=clean_line(extraction.title),
+        fields=tuple(_clean_field(field) for field in extraction.fields[:FIELDS_MAX]),
+        tables=tuple(_clean_table(table) for table in extraction.tables[:TABLES_MAX]),
+        partial=extraction.partial or too_long,
+        warnings=tuple(warnings),
+    )
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """Decode a text file and name the encoding; BadInput for what is no text.
+
+    A byte order mark decides; then UTF-8, which hardly any other text happens to be; then the
+    Windows code page of western Europe, which can't fail and may be wrong.
+    """
+    for mark, encoding in BOMS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace"), encoding
+    if looks_binary(data):
+        raise BadInput("the content is not text", code=FailureCode.UNSUPPORTED)
+    try:
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        pass
+    try:
+        return data.decode("cp1252"), "cp1252"
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), "latin-1"
+
+
+def looks_binary(data: bytes) -> bool:
+    """Say whether bytes without a byte order mark are something else than text."""
+    if not data:
+        return False
+    controls = len(data) - len(data.translate(None, CONTROLS))
+    return data.count(0) > NUL_SHARE_MAX * len(data) or controls > CONTROL_SHARE_MAX * len(data)
+
+
+def _clean_page(page: Page) -> Page:
+    words = tuple(replace(word, text=clean_line(word.text) or "") for word in page.words)
+    return replace(page, text=clean_text(page.text, DOCUMENT_CHARACTERS_MAX), words=words)
+
+
+def _clean_field(field: Field) -> Field:
+    name = clean_line(field.name) or ""
+    return replace(field, name=name, value=clean_text(field.value, VALUE_CHARACTERS_MAX))
+
+
+def _clean_table(table: Table) -> Table:
+    rows = tuple(tuple(clean_text(cell, CELL_CHARACTERS_MAX) for cell in row) for row in table.rows)
+    return replace(table, rows=rows, caption=clean_line(table.caption))

@@ -1,0 +1,137 @@
+"""Every type of file that is known, one row each: how it is recognised, what people call it, and what reads it here.
+
+A service may read types that have no reader on this machine: `Providers.accepts` says what is read.
+"""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+PDF, PLAIN, MARKDOWN = "application/pdf", "text/plain", "text/markdown"
+EPUB, ZIP, OCTETS = "application/epub+zip", "application/zip", "application/octet-stream"
+OFFICE = "application/vnd.openxmlformats-officedocument."
+OPEN = "application/vnd.oasis.opendocument."
+_PICTURES, _SOUND = "pictures of pages", "recordings"
+_TEXT = "webapp.readers.text:parse_text"
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """A content type and all that is known of it."""
+
+    content_type: str
+    label: str
+    """What people call one such file, in a sentence."""
+    endings: tuple[str, ...] = ()
+    """Ends of names that promise it, the usual one first."""
+    marks: tuple[tuple[int, bytes], ...] = ()
+    """Bytes that it begins with, and where they are."""
+    members: tuple[bytes, ...] = ()
+    """Names of members that tell it from other zip containers."""
+    group: str = ""
+    """What the pages call all files of this sort, where they say what is read here."""
+    reader: str = ""
+    """The function that reads it in the sandbox."""
+    demuxer: str = ""
+    """The one demuxer of FFmpeg that may read it."""
+
+    @property
+    def badge(self) -> str:
+        """A few letters for the corner of a file."""
+        return self.endings[0].removeprefix(".").upper() if self.endings else "FILE"
+
+
+# The second is for books that were packed again, and say not in their first member what they are.
+_BOOK = (EPUB.encode(), b"META-INF/container.xml")
+
+# The order is that of the marks: "ftypM4A" before "ftyp". No demuxer is ever guessed: of those that FFmpeg has, some
+# follow addresses in the file (HLS, concat, DASH), and neither a name nor a first line must choose one of them.
+FILE_TYPES = (
+    FileType(PDF, "PDF document", (".pdf",), group="PDF", reader="webapp.readers.pdf.read:parse_pdf"),
+    FileType(EPUB, "EPUB book", (".epub",), members=_BOOK, group="EPUB", reader="webapp.readers.epub.read:parse_epub"),
+    FileType(OPEN + "text", "OpenDocument text", members=(OPEN.encode() + b"text",)),
+    FileType(OPEN + "spreadsheet", "OpenDocument spreadsheet", members=(OPEN.encode() + b"spreadsheet",)),
+    FileType(OPEN + "presentation", "OpenDocument presentation", members=(OPEN.encode() + b"presentation",)),
+    FileType(OFFICE + "wordprocessingml.document", "Word document", (".docx",), members=(b"word/",), group="Word"),
+    FileType(OFFICE + "spreadsheetml.sheet", "Excel workbook", (".xlsx",), members=(b"xl/",), group="Excel"),
+    FileType(
+        OFFICE + "presentationml.presentation",
+        "PowerPoint presentation",
+        (".pptx",),
+        members=(b"ppt/",),
+        group="PowerPoint",
+    ),
+    FileType(ZIP, "ZIP archive", (".zip",)),
+    FileType("image/png", "PNG image", (".png",), ((0, b"\x89PNG\r\n\x1a\n"),), group=_PICTURES),
+    FileType("image/jpeg", "JPEG image", (".jpg", ".jpeg"), ((0, b"\xff\xd8\xff"),), group=_PICTURES),
+    FileType("image/tiff", "TIFF image", (".tif", ".tiff"), ((0, b"II*\0"), (0, b"MM\0*")), group=_PICTURES),
+    FileType("image/bmp", "BMP image", (".bmp",), ((0, b"BM"),), group=_PICTURES),
+    FileType("image/heic", "HEIC image", (".heic",), ((4, b"ftyphei"),), group=_PICTURES),
+    FileType("image/gif", "GIF image", (".gif",), ((0, b"GIF87a"), (0, b"GIF89a"))),
+    FileType("image/webp", "WebP image", (), ((8, b"WEBP"),)),
+    FileType("image/svg+xml", "SVG image"),
+    FileType("image/vnd.djvu", "DjVu document", (), ((0, b"AT&TFORM"),)),
+    FileType(PLAIN, "plain text", (".txt", ".text", ".log"), group="plain text", reader=_TEXT),
+    FileType(MARKDOWN, "Markdown text", (".md", ".markdown", ".mdown", ".mkd"), group="Markdown", reader=_TEXT),
+    FileType("text/html", "HTML page", (".html", ".htm")),
+    FileType("application/xml", "XML file"),
+    FileType("message/rfc822", "e-mail"),
+    FileType("audio/wav", "WAV recording", (".wav", ".wave"), ((8, b"WAVE"),), group=_SOUND, demuxer="wav"),
+    FileType("audio/mpeg", "MP3 recording", (".mp3", ".mp2"), ((0, b"ID3"),), group=_SOUND, demuxer="mp3"),
+    FileType(
+        "audio/mp4",
+        "M4A recording",
+        (".m4a", ".m4b"),
+        ((4, b"ftypM4A"), (4, b"ftypM4B")),
+        group=_SOUND,
+        demuxer="mov",
+    ),
+    FileType("audio/ogg", "Ogg recording", (".ogg", ".oga", ".opus"), ((0, b"OggS"),), group=_SOUND, demuxer="ogg"),
+    FileType("audio/flac", "FLAC recording", (".flac",), ((0, b"fLaC"),), group=_SOUND, demuxer="flac"),
+    FileType("audio/amr", "AMR recording", (".amr",), ((0, b"#!AMR"),), group=_SOUND, demuxer="amr"),
+    FileType("audio/aac", "AAC recording", (".aac",), group=_SOUND, demuxer="aac"),
+    FileType(
+        "audio/aiff",
+        "AIFF recording",
+        (".aiff", ".aif"),
+        ((8, b"AIFF"), (8, b"AIFC")),
+        group=_SOUND,
+        demuxer="aiff",
+    ),
+    FileType("video/quicktime", "QuickTime video", (".mov",), ((4, b"ftypqt"),), group=_SOUND, demuxer="mov"),
+    FileType("video/mp4", "MP4 video", (".mp4", ".m4v", ".3gp"), ((4, b"ftyp"),), group=_SOUND, demuxer="mov"),
+    FileType(
+        "video/x-matroska",
+        "Matroska or WebM video",
+        (".mkv", ".webm"),
+        ((0, b"\x1aE\xdf\xa3"),),
+        group=_SOUND,
+        demuxer="matroska",
+    ),
+    FileType("video/x-msvideo", "AVI video", (".avi",), ((8, b"AVI "),), group=_SOUND, demuxer="avi"),
+    FileType("application/x-ole-storage", "old Office file", (), ((0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),)),
+    FileType("application/rtf", "RTF document", (), ((0, b"{\\rtf"),)),
+    FileType("application/postscript", "PostScript file", (), ((0, b"%!PS"),)),
+    FileType("application/x-7z-compressed", "7-Zip archive", (), ((0, b"7z\xbc\xaf'\x1c"),)),
+    FileType("application/vnd.rar", "RAR archive", (), ((0, b"Rar!\x1a\x07"),)),
+    FileType("application/gzip", "gzip archive", (), ((0, b"\x1f\x8b"),)),
+    FileType("application/x-bzip2", "bzip2 archive", (), ((0, b"BZh"),)),
+    FileType("application/x-xz", "xz archive", (), ((0, b"\xfd7zXZ\0"),)),
+    FileType("application/x-tar", "tar archive", (), ((257, b"ustar"),)),
+    FileType("application/vnd.sqlite3", "SQLite database", (), ((0, b"SQLite format 3\0"),)),
+    FileType("application/x-executable", "program", (), ((0, b"\x7fELF"),)),
+    FileType("application/vnd.microsoft.portable-executable", "Windows program", (), ((0, b"MZ"),)),
+    FileType("application/x-empty", "empty file"),
+    FileType(OCTETS, "file of an unknown kind"),
+)
+_BY_CONTENT_TYPE = {each.content_type: each for each in FILE_TYPES}
+_BY_ENDING = {ending: each.content_type for each in FILE_TYPES for ending in each.endings}
+
+
+def filetype(content_type: str) -> FileType:
+    """Give the row of a content type; one that is not in the table is its own label."""
+    return _BY_CONTENT_TYPE.get(content_type) or FileType(content_type, content_type)
+
+
+def promised_by(filename: str) -> str | None:
+    """Give the content type that a file's name promises by its end."""
+    return _BY_ENDING.get(PurePosixPath(filename.replace("\\", "/")).suffix.lower())

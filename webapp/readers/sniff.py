@@ -1,0 +1,146 @@
+"""What a file is, by its first bytes: names lie, and a refusal should name what came."""
+
+import re
+from codecs import getincrementaldecoder
+
+from webapp.readers.cleaning import BOMS, looks_binary
+from webapp.readers.filetypes import (
+    EPUB,
+    FILE_TYPES,
+    MARKDOWN,
+    OCTETS,
+    OFFICE,
+    PDF,
+    PLAIN,
+    ZIP,
+    FileType,
+    filetype,
+    promised_by,
+)
+
+# Printers and mail programs put a little before a PDF's header, and its readers look this far for it.
+PDF_HEADER_WITHIN = 1024
+HEAD_BYTES = 8192
+# What begins the files whose kind stands at their eighth byte.
+_IN_CHUNKS = (b"RIFF", b"RIFX", b"RF64", b"BW64", b"FORM")
+_MAIL = re.compile(
+    rb"(?:(?:Received|Return-Path|From|To|Subject|Date|Message-ID|MIME-Version):[^\n]*\n(?:[ \t][^\n]*\n)*){3}",
+    re.IGNORECASE,
+)
+_PDF_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?[\s\0]*+%PDF-")
+_PDF_ON_A_LINE = re.compile(rb"(?<=[\r\n\0])%PDF-\d")
+_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_MARKS = tuple((offset, mark, each) for each in FILE_TYPES for offset, mark in each.marks)
+_MEMBERS = tuple((member, each) for each in FILE_TYPES for member in each.members)
+
+
+def sniff(head: bytes, filename: str) -> FileType:
+    """Say what a file is by its first `HEAD_BYTES`; the name decides only between kinds of text."""
+    if not head:
+        return filetype("application/x-empty")
+    # Containers come first: what stands within them, a PDF among it, says nothing about the whole.
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _container(head, filename)
+    for offset, mark, found in _MARKS:
+        if head.startswith(mark, offset) and not _is_prose(mark, offset, head):
+            return found
+    if _is_pdf(head, filename):
+        return filetype(PDF)
+    return _frames(head) or _text(head, filename)
+
+
+def mismatch(filename: str, content_type: str) -> bool:
+    """Say whether a name's ending promises something else than the content is."""
+    promised = promised_by(filename)
+    return promised not in {None, content_type} and {promised, content_type} != {PLAIN, MARKDOWN}
+
+
+def _container(head: bytes, filename: str) -> FileType:
+    for member, found in _MEMBERS:
+        if member in head:
+            return found
+    promised = promised_by(filename) or ""
+    # Some writers put the members that tell an Office file's type at its end.
+    if b"[Content_Types].xml" in head and promised.startswith(OFFICE):
+        return filetype(promised)
+    # Whatever its first member is: one that is no book is found out when it is read.
+    return filetype(EPUB if promised == EPUB else ZIP)
+
+
+def _is_pdf(head: bytes, filename: str) -> bool:
+    """Whether a PDF's header stands where its readers look for it, and not just in a text that mentions it."""
+    near = head[:PDF_HEADER_WITHIN]
+    if _PDF_BEGINS.match(near):
+        return True
+    found = _PDF_ON_A_LINE.search(near)
+    if found is None:
+        return False
+    if looks_binary(head) or promised_by(filename) == PDF:
+        return True
+    # Objects behind the header, and bytes that are no text in any file of today.
+    return b" obj" in head[found.end() :] and not _is_utf8(head)
+
+
+def _is_utf8(head: bytes) -> bool:
+    """Whether this begins a text in UTF-8; its last character may be cut."""
+    try:
+        getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _text(head: bytes, filename: str) -> FileType:
+    marked = any(head.startswith(mark) for mark, _ in BOMS)
+    if not marked and looks_binary(head):
+        return filetype(OCTETS)
+    body = _after_comments(head.removeprefix(b"\xef\xbb\xbf"))
+    if found := _markup(body):
+        return found
+    if _MAIL.match(body):
+        return filetype("message/rfc822")
+    return filetype(MARKDOWN if promised_by(filename) == MARKDOWN else PLAIN)
+
+
+def _markup(body: bytes) -> FileType | None:
+    if _HTML.match(body):
+        return filetype("text/html")
+    if body.startswith(b"<svg") or (body.startswith(b"<?xml") and b"<svg" in body):
+        return filetype("image/svg+xml")
+    if body.startswith(b"<?xml"):
+        return filetype("application/xml")
+    return None
+
+
+def _after_comments(body: bytes) -> bytes:
+    # A loop, because a pattern for "any number of comments" can be made to search for ever.
+    body = body.lstrip()
+    while body.startswith(b"<!--") and (end := body.find(b"-->")) >= 0:
+        body = body[end + 3 :].lstrip()
+    return body
+
+
+def _is_prose(mark: bytes, offset: int, head: bytes) -> bool:
+    """Say whether a mark made of letters only may just be how a text begins ("BMW", "The big WAVE", "The ftyp box")."""
+    if offset == 8:
+        return not head.startswith(_IN_CHUNKS)
+    return (offset == 4 or mark in {b"BM", b"MZ", b"ID3", b"BZh"}) and not looks_binary(head[:512])
+
+
+def _frames(head: bytes) -> FileType | None:
+    """Sound that begins without a header of its own."""
+    if _is_mp3_frame(head):
+        return filetype("audio/mpeg")
+    if _is_aac_frame(head):
+        return filetype("audio/aac")
+    return None
+
+
+def _is_mp3_frame(head: bytes) -> bool:
+    # 11 set bits, then a version and layer that exist; UTF-16's mark FF FE is ruled out by them.
+    return len(head) > 2 and head[0] == 0xFF and head[1] in {0xFB, 0xF3, 0xF2, 0xFA}
+
+
+def _is_aac_frame(head: bytes) -> bool:
+    # 12 set bits, layer 0, and a sampling rate that exists.
+    return len(head) > 6 and head[0] == 0xFF and head[1] in {0xF0, 0xF1, 0xF8, 0xF9} and (head[2] >> 2 & 15) < 13

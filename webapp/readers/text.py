@@ -1,0 +1,42 @@
+"""The sandboxed job that reads plain text and Markdown."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.cleaning import clean_text, decode
+from webapp.readers.extraction import Extraction
+from webapp.readers.language import guess_language
+from webapp.readers.page_markdown import first_heading, without_marks
+from webapp.sandbox.child import Report
+
+NAME = "local"
+GUESSED = "The text names no encoding; it was read as {encoding}, so letters with accents may be wrong."
+GUESSES = frozenset({"cp1252", "latin-1"})
+
+
+def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
+    """Read the text file at `source`; the answer is an Extraction as plain data."""
+    source, bytes_max = Path(str(arguments["source"])), int(str(arguments["bytes_max"]))
+    if source.stat().st_size > bytes_max:
+        raise BadInput(f"more than {bytes_max} bytes of text", code=FailureCode.TOO_LARGE)
+    decoded, encoding = decode(source.read_bytes())
+    text = without_marks(clean_text(decoded))
+    if not text.strip():
+        raise BadInput("nothing but white space", code=FailureCode.EMPTY)
+    report.progress(0.9)
+    extraction = Extraction(
+        extractor=NAME,
+        version="",
+        markdown=text,
+        title=first_heading(text) if arguments["markdown"] else None,
+        language=guess_language(text),
+        warnings=(GUESSED.format(encoding=encoding),) if encoding in GUESSES else (),
+    )
+    return asdict(extraction)
+
+
+def ready(_: dict[str, object], __: Report) -> bool:
+    """Answer: that is all it takes to see that children can be started."""
+    return True

@@ -1,0 +1,151 @@
+"""One client's connection: its socket, what has come of its next request, and until when it may be in this state."""
+
+import errno
+import os
+import socket
+import struct
+import time
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_network
+from typing import Any
+
+from gunicorn.workers.gthread import TConn
+
+from webapp.serving.arrival import Arrival
+from webapp.serving.inflow import Inflow, Patience
+
+_BLOCK_BYTES = 1 << 18
+
+
+class PacedSocket(socket.socket):
+    """A socket whose reader must not be too slow: a thread writes to it."""
+
+    patience = Patience()
+    _waited_seconds = 0.0
+    _sent_bytes = 0
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        """Send all of it, however often the kernel takes a part."""
+        rest = memoryview(data).cast("B")
+        while rest:
+            began = time.monotonic()
+            try:
+                sent = self.send(rest[:_BLOCK_BYTES], flags)
+            except BlockingIOError as error:
+                raise _too_slow() from error
+            self._measure(sent, time.monotonic() - began)
+            rest = rest[sent:]
+
+    def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
+        """The same for a file."""
+        end = os.fstat(file.fileno()).st_size if count is None else offset + count
+        total = 0
+        while offset + total < end:
+            began = time.monotonic()
+            block = min(_BLOCK_BYTES, end - offset - total)
+            try:
+                sent = os.sendfile(self.fileno(), file.fileno(), offset + total, block)
+            except BlockingIOError as error:
+                raise _too_slow() from error
+            if sent == 0:
+                break
+            self._measure(sent, time.monotonic() - began)
+            total += sent
+        file.seek(offset + total)
+        return total
+
+    def _measure(self, sent: int, seconds: float) -> None:
+        self._sent_bytes += sent
+        self._waited_seconds += seconds
+        if self._waited_seconds < self.patience.pace_seconds:
+            return
+        if self._sent_bytes < self.patience.bytes_per_second_min * self._waited_seconds:
+            raise _too_slow()
+        self._waited_seconds, self._sent_bytes = 0.0, 0
+
+
+def _too_slow() -> BrokenPipeError:
+    """As if the other end had gone: gunicorn logs nothing about that."""
+    return BrokenPipeError(errno.EPIPE, "the other end reads too slowly")
+
+
+class Connection(TConn):  # type: ignore[misc] # gunicorn has no types
+    """A connection that waits in the main loop, works in a thread, or is being closed."""
+
+    sock: PacedSocket
+    inflow: Inflow
+
+    def __init__(self, cfg: Any, sock: PacedSocket, client: Any, server: Any, patience: Patience) -> None:
+        super().__init__(cfg, sock, client, server)
+        self.address = address_of(client)
+        self.arrival = Arrival()
+        self.deadline = time.monotonic() + patience.head_seconds
+        self.looked_at_bytes = 0
+        self.drained_bytes = 0
+        self.has_large_place = False
+        self._patience = patience
+        sock.patience = patience
+        # Kept by the kernel, since gunicorn takes a socket's own time limit away again.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", patience.silence_seconds, 0))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no byte of its next request has come."""
+        return len(self.arrival) == 0
+
+    @property
+    def is_between_requests(self) -> bool:
+        """Whether it was of use before, and may be again."""
+        return bool(self.initialized) and self.is_idle
+
+    def feed(self, data: bytes) -> None:
+        """More of the next request has come."""
+        was_idle, had_head = self.is_idle, self.arrival.has_head
+        self.arrival.feed(data)
+        if self.arrival.has_head and not had_head:
+            self._allow(self._patience.body_seconds)
+        elif was_idle:
+            self._allow(self._patience.head_seconds)
+
+    def is_late(self, now: float) -> bool:
+        """Whether its time is up; a body that keeps its pace has more."""
+        if now <= self.deadline:
+            return False
+        came = len(self.arrival) - self.looked_at_bytes
+        if self.arrival.has_head and came >= self._patience.bytes_per_second_min * self._patience.body_seconds:
+            self._allow(self._patience.body_seconds)
+            return False
+        return True
+
+    def begin(self) -> None:
+        """A thread takes the request; gunicorn's parser reads what has come, then what has not."""
+        self.sock.setblocking(True)
+        is_first = not self.initialized
+        self.init()
+        if is_first:
+            self.inflow = self.parser.unreader = Inflow(self.sock, self._patience)
+        self.inflow.begin(self.arrival.take(), self._patience.body_seconds, is_whole=self.arrival.is_whole)
+
+    def go_on(self) -> None:
+        """Its answer is out: what came behind its request is the beginning of the next one."""
+        self.sock.setblocking(False)
+        self.arrival = Arrival(self.inflow.take_buffered())
+        self._allow(self._patience.idle_seconds if self.is_idle else self._patience.head_seconds)
+
+    def _allow(self, seconds: float) -> None:
+        self.deadline = time.monotonic() + seconds
+        self.looked_at_bytes = len(self.arrival)
+
+
+def address_of(client: Any) -> str | None:
+    """Who connects, as far as counting goes; None for a socket in the file system."""
+    if not isinstance(client, tuple):
+        return None
+    return _network_of(client[0]) if ":" in client[0] else str(client[0])
+
+
+@lru_cache(10_000)
+def _network_of(address: str) -> str:
+    """A household has a whole /64 of IPv6 addresses."""
+    found = IPv6Address(address.partition("%")[0])
+    return str(found.ipv4_mapped or ip_network((found, 64), strict=False))

@@ -1,0 +1,48 @@
+"""Adds lines to the security log under the name of whoever sends the request."""
+
+import logging
+from typing import Any
+from uuid import UUID
+
+from flask import request
+
+from webapp.accounts import audit
+from webapp.accounts.audit import Action, Actor
+from webapp.database_errors import DATABASE_ERRORS, trouble_of
+from webapp.later import write_soon
+from webapp.web.access import principal
+
+_log = logging.getLogger("webapp.audit")
+
+
+def note(action: Action, target: str | None = None, **details: Any) -> None:
+    """Add a line in the open transaction, which is that of the change."""
+    who = principal()
+    audit.record(who.org_id, Actor.of(who, request.remote_addr), action, target, **details)
+
+
+def note_download(document_id: UUID, what: str, filename: str) -> None:
+    """Add a line about a file on its way out, once for each download: not for its later ranges.
+
+    Reading waits for no long write, and goes on where nothing can be written, as on a full disk; the process's log has
+    the line then.
+    """
+    if request.method != "GET" or _is_continued():
+        return
+    who, address = principal(), request.remote_addr
+
+    def write() -> None:
+        target, details = f"document:{document_id}", {"what": what, "filename": filename}
+        audit.record(who.org_id, Actor.of(who, address), Action.DOCUMENT_DOWNLOADED, target, **details)
+
+    try:
+        write_soon(who.org_id, f"that {who.ref} downloaded {what} of document {document_id}", write)
+    except DATABASE_ERRORS as error:
+        if trouble_of(error) is None:
+            raise
+        _log.error("%s downloaded %s of document %s; the security log could not be written", who.ref, what, document_id)
+
+
+def _is_continued() -> bool:
+    asked = request.range
+    return asked is not None and bool(asked.ranges) and (asked.ranges[0][0] or 0) != 0

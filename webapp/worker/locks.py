@@ -1,0 +1,153 @@
+"""Locks that end with the process that holds them, however it ends: a crash, a kill, a power cut.
+
+The server (PostgreSQL) or the kernel (a file beside SQLite's) releases them. Nobody ever waits for one.
+"""
+
+import fcntl
+import os
+import select
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, Engine, NullPool, create_engine, text
+
+from webapp.database_errors import DATABASE_ERRORS
+from webapp.engines import is_direct
+
+_HOST_KEY = 0x646F636D_686F7374  # "docmhost": any number that nobody else uses as an advisory lock
+
+# Both sides give up a connection whose other end vanished without a word after about ten seconds.
+_KEEPALIVES = {
+    "keepalives_idle": 4,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+    "options": "-c tcp_keepalives_idle=4 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3"
+    " -c tcp_user_timeout=10000",
+}
+_CONNECT = {"connect_timeout": 5, "application_name": "docmill lock", **_KEEPALIVES}
+# A pooler passes no options on, so the timeout is set by a statement.
+_ACQUIRE = text("SELECT pg_try_advisory_lock(:key), set_config('statement_timeout', '10s', false)")
+_PID = text("SELECT pg_backend_pid()")
+_PROBES = 8
+
+
+class ProcessLock(Protocol):
+    """A lock that lasts as long as its process, or until it is released."""
+
+    def acquire(self) -> bool:
+        """Try to get the lock, without waiting."""
+
+    def is_held(self) -> bool:
+        """Whether we still hold it; a connection can be lost."""
+
+    def release(self) -> None:
+        """Let another process have it."""
+
+
+def host_lock(engine: Engine) -> ProcessLock:
+    """The lock that the embedded host of this database holds: one process at a time."""
+    if engine.dialect.name == "sqlite":
+        return FileLock(Path(f"{engine.url.database}.host"))
+    return AdvisoryLock(engine)
+
+
+class FileLock:
+    """flock on a file beside the database."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._number: int | None = None
+
+    def acquire(self) -> bool:
+        number = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(number)
+            return False
+        self._number = number
+        return True
+
+    def is_held(self) -> bool:
+        return self._number is not None
+
+    def release(self) -> None:
+        if self._number is not None:
+            os.close(self._number)
+            self._number = None
+
+
+class AdvisoryLock:
+    """An advisory lock of PostgreSQL, in a session that is used for nothing else. For one thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        # Not from the engine's pool, whose connections are checked, reset and replaced.
+        self._engine = create_engine(
+            engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=_CONNECT
+        )
+        self._session: Connection | None = None
+
+    def acquire(self, key: int = _HOST_KEY) -> bool:
+        is_ours = False
+        try:
+            is_ours = bool(self._open().scalar(_ACQUIRE, {"key": key}))
+        finally:
+            if not is_ours:
+                self.release()
+        return is_ours
+
+    def is_held(self) -> bool:
+        try:
+            return self._session is not None and self._session.scalar(_PID) is not None
+        except DATABASE_ERRORS:
+            return False
+
+    def release(self) -> None:
+        if self._session is not None:
+            with suppress(*DATABASE_ERRORS):
+                self._session.invalidate()
+                self._session.close()
+            self._session = None
+
+    @property
+    def session(self) -> Connection:
+        """The session that holds the lock, for looks at other locks."""
+        if self._session is None:
+            raise LookupError("the lock has no session")
+        return self._session
+
+    def wait_for_end(self, seconds: float) -> bool:
+        """Wait for so long, or until the server ends the session; whether it did."""
+        poll = select.poll()
+        if self._session is not None:
+            with suppress(*DATABASE_ERRORS):
+                poll.register(_driver_connection(self._session).fileno(), select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
+    def is_shared(self) -> bool:
+        """Whether a pooler gives our session to others between two statements: there a lock says nothing.
+
+        A pooler greets with another process number than the session's. Behind one, a few probes tell its mode.
+        """
+        return not is_direct(_driver_connection(self._open())) and any(self._is_mixed_up() for _ in range(_PROBES))
+
+    def _is_mixed_up(self) -> bool:
+        """Another client's transaction keeps a session busy: it must not be ours, and ours must not change."""
+        before = self.session.scalar(_PID)
+        with self._engine.connect() as other:
+            other.exec_driver_sql("BEGIN")
+            theirs = other.scalar(_PID)
+            after = self.session.scalar(_PID)
+            other.exec_driver_sql("ROLLBACK")
+        return bool(theirs == before or after != before)
+
+    def _open(self) -> Connection:
+        if self._session is None:
+            self._session = self._engine.connect()
+        return self._session
+
+
+def _driver_connection(connection: Connection) -> Any:
+    return connection.connection.driver_connection

@@ -1,0 +1,255 @@
+"""Detects dead workers, so that their jobs are taken back within seconds.
+
+Each worker process holds an advisory lock, which ends with its database session. The others look once a second
+which locks are free (`LOOK_SECONDS`), look again after 0.25 s (`CONFIRM_SECONDS`), and then take the jobs of a
+dead worker back. `decide` says who is dead; it knows no database, thread or clock. A frozen worker keeps its
+session and its lock: it loses its jobs by its missing heartbeats, as does every worker behind a pooler that
+shares sessions.
+"""
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from webapp.clock import monotonic
+from webapp.database_errors import DATABASE_ERRORS
+from webapp.db import db, transaction
+from webapp.jobs.queue import JobQueue
+from webapp.pipeline import lifecycle
+from webapp.worker import worker_table
+from webapp.worker.backoff import Backoff
+from webapp.worker.locks import AdvisoryLock
+from webapp.worker.threads import AppContext, Guarded
+from webapp.worker.worker_table import Registration, WorkerLock
+
+_log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+# A worker that lost nothing but its session has a new one within this time.
+CONFIRM_SECONDS = 0.25
+# A restart of the server ends all sessions at once. A lock that was free when our own session began may be from
+# before such a restart, and its owner about to come back. Others were locked while our session lived.
+RETURN_SECONDS = 5.0
+_STOP_CHECK_SECONDS = 0.25
+_LONGEST_STOP_SECONDS = 5.0
+
+
+class Session(Enum):
+    """Our database session, by which the others know that we are alive."""
+
+    NONE = auto()
+    """Not there yet, or lost."""
+    OWN = auto()
+    """It holds our lock."""
+    SHARED = auto()
+    """A pooler gives it to others between two statements: no lock says anything."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one look shows."""
+
+    session: Session
+    is_registered: bool = False
+    """Whether our own row names the lock that our session holds."""
+    unlocked: frozenset[WorkerLock] = frozenset()
+    """The other workers whose lock nobody holds."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What is remembered from one look to the next of the same session."""
+
+    unlocked_at_first_look: frozenset[WorkerLock] | None = None
+    """None before the first look."""
+    suspected_since: Mapping[WorkerLock, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What follows from a look."""
+
+    state: State
+    must_register: bool
+    """Whether the others don't know that we are alive: then we take a new lock, and no jobs until that is done."""
+    dead: frozenset[WorkerLock]
+    """The workers whose jobs are taken back."""
+    look_again_seconds: float
+
+
+def decide(seen: Observation, state: State, now: float, look_seconds: float = LOOK_SECONDS) -> Decision:
+    """Who is dead, whether we must register, and when to look again."""
+    if seen.session is Session.SHARED:
+        return Decision(State(), must_register=False, dead=frozenset(), look_again_seconds=look_seconds)
+    if seen.session is Session.NONE or not seen.is_registered:
+        return Decision(State(), must_register=True, dead=frozenset(), look_again_seconds=0)
+    at_first_look = seen.unlocked if state.unlocked_at_first_look is None else state.unlocked_at_first_look
+    suspected_since = {worker: state.suspected_since.get(worker, now) for worker in seen.unlocked}
+    dead = frozenset(
+        worker
+        for worker, since in suspected_since.items()
+        if now - since >= (RETURN_SECONDS if worker in at_first_look else CONFIRM_SECONDS)
+    )
+    return Decision(
+        State(at_first_look, suspected_since),
+        must_register=False,
+        dead=dead,
+        look_again_seconds=CONFIRM_SECONDS if suspected_since else look_seconds,
+    )
+
+
+class Presence:
+    """The thread that keeps this worker registered and takes back the jobs of dead ones.
+
+    `wake` is called when jobs may be taken, `on_return` when the others may have taken ours while we had no lock.
+    """
+
+    def __init__(
+        self,
+        registration: Registration,
+        queue: JobQueue,
+        app_context: AppContext,
+        *,
+        wake: Callable[[], None],
+        on_return: Callable[[], None],
+        on_broken: Callable[[str], None],
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._registration = registration
+        self._queue = queue
+        self._app_context = app_context
+        self._wake = wake
+        self._on_return = on_return
+        self._look_seconds = look_seconds
+        self._session = Session.NONE
+        with app_context():
+            self._lock = AdvisoryLock(db.engine)
+        self._state = State()
+        self._is_registered = threading.Event()
+        self._was_registered = False
+        self._stopping = threading.Event()
+        self._thread = Guarded("presence", self._run, on_broken)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and release the lock; the process must not work on any job by then."""
+        self._stopping.set()
+        self._thread.join(_LONGEST_STOP_SECONDS)
+        self._end_session()
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether the others know that this process is alive: only then may it take jobs."""
+        return self._is_registered.is_set()
+
+    def _run(self) -> None:
+        backoff = Backoff()
+        while not self._stopping.is_set():
+            try:
+                with self._app_context():
+                    wait_seconds = self._look()
+            except DATABASE_ERRORS as error:
+                _log.warning("cannot tell which workers are alive: %s", type(error).__name__)
+                backoff.pause(self._stopping)
+            else:
+                backoff.reset()
+                self._wait(wait_seconds)
+
+    def _look(self) -> float:
+        decision = decide(self._observe(), self._state, monotonic(), self._look_seconds)
+        self._state = decision.state
+        if decision.must_register:
+            self._is_registered.clear()
+            self._register()
+        for worker in decision.dead:
+            self._take_jobs_back(worker)
+        return decision.look_again_seconds
+
+    def _observe(self) -> Observation:
+        if self._session is not Session.OWN:
+            return Observation(self._session)
+        try:
+            return _observe_others(self._lock.session, self._registration.id)
+        except DATABASE_ERRORS as error:
+            _log.warning("the session that holds our lock was lost: %s", type(error).__name__)
+            self._end_session()
+            return Observation(Session.NONE)
+
+    def _register(self) -> None:
+        """Take a lock and name it in our row; under a new key, since others may be about to find the old one free."""
+        self._end_session()
+        if self._lock.is_shared():
+            self._lock.release()
+            self._session = Session.SHARED
+            self._registration.register(None)
+            _log.warning(
+                "a pooler shares the database's sessions, so that locks don't show which workers are alive: the jobs"
+                " of a dead worker go back by its missing heartbeats alone. Give workers a direct address"
+                " or a pooler in session mode."
+            )
+        else:
+            key = secrets.randbits(63)
+            self._lock.acquire(key)
+            self._session = Session.OWN
+            self._registration.register(key)
+        self._is_registered.set()
+        self._wake()
+        if self._was_registered:
+            _log.warning("registered again; jobs that others took meanwhile are dropped")
+            self._on_return()
+        self._was_registered = True
+
+    def _end_session(self) -> None:
+        self._lock.release()
+        self._session = Session.NONE
+
+    def _take_jobs_back(self, worker: WorkerLock) -> None:
+        """All in one transaction; a job whose row is still locked by a dying session comes with the next look."""
+        with transaction(everywhere=True):
+            name = worker_table.lock_dead(worker)
+            if name is None:
+                return
+            resets = lifecycle.reset_worker(self._queue, name)
+            if not self._queue.held_by(name):
+                worker_table.mark_ended(worker[0])
+        _log.warning("worker %s is dead; %d of its jobs were taken back", name, len(resets))
+        if resets:
+            self._wake()
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for so long; less when our session ends or the process stops."""
+        until = monotonic() + seconds
+        while not self._stopping.is_set() and (rest := until - monotonic()) > 0:
+            # A socket and an Event can't be waited for together.
+            if self._lock.wait_for_end(min(rest, _STOP_CHECK_SECONDS)):
+                return
+
+
+def _observe_others(connection: Connection, own_id: UUID) -> Observation:
+    """Look from the session that holds our own lock."""
+    rows = connection.execute(_LOOK).all()
+    return Observation(
+        Session.OWN,
+        is_registered=any(row.id == own_id and row.holder == row.own_pid for row in rows),
+        unlocked=frozenset((row.id, row.lock_key) for row in rows if row.id != own_id and row.holder is None),
+    )
+
+
+# pg_locks keeps a key of 64 bits in two halves.
+_LOOK = text("""
+    SELECT w.id, w.lock_key, l.pid AS holder, pg_backend_pid() AS own_pid
+    FROM workers w
+    LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+        AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+        AND l.classid = (w.lock_key >> 32)::oid AND l.objid = (w.lock_key & 4294967295)::oid
+    WHERE w.lock_key IS NOT NULL AND w.ended_at IS NULL
+""")

@@ -1,0 +1,73 @@
+"""Stores what running attempts have done, while they work: a long step is seen soon after it began."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from webapp.database_errors import DATABASE_ERRORS
+from webapp.jobs.queue import LeaseLost
+from webapp.pipeline.steps import StageContext
+from webapp.provider_errors import ProviderError
+from webapp.worker.threads import AppContext, Guarded
+
+_log = logging.getLogger(__name__)
+
+LOOK_EVERY_SECONDS = 0.05
+
+
+class Saver:
+    """One thread for all attempts of this process, with a session of its own."""
+
+    def __init__(self, app_context: AppContext, on_broken: Callable[[str], None]) -> None:
+        self._app_context = app_context
+        self._lock = threading.Lock()
+        self._running: list[StageContext] = []
+        self._has_work = threading.Event()
+        self._ending = threading.Event()
+        self._thread = Guarded("saver", self._save_on, on_broken)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; attempts store the rest themselves."""
+        self._ending.set()
+        self._has_work.set()
+
+    @contextmanager
+    def watch(self, context: StageContext) -> Iterator[None]:
+        """Look after an attempt for as long as it works."""
+        with self._lock:
+            self._running.append(context)
+            self._has_work.set()
+        try:
+            yield
+        finally:
+            self._leave(context)
+
+    def save(self) -> None:
+        """Store what should not wait any longer."""
+        with self._lock:
+            running = list(self._running)
+            if not running:
+                self._has_work.clear()
+        for context in running:
+            try:
+                context.save_if_due()
+            except LeaseLost:
+                self._leave(context)
+            except (ProviderError, *DATABASE_ERRORS) as error:
+                # The attempt will meet it, too, and ends by it if it does not pass.
+                _log.info("job %s: its steps are stored later: %s", context.lease.job_id, type(error).__name__)
+
+    def _leave(self, context: StageContext) -> None:
+        with self._lock:
+            self._running = [each for each in self._running if each is not context]
+
+    def _save_on(self) -> None:
+        with self._app_context():
+            while not self._ending.wait(LOOK_EVERY_SECONDS):
+                self._has_work.wait()
+                self.save()
