@@ -62,8 +62,8 @@ def post_worker_init(worker: Any) -> None:
     # Imported here, or `--reload` would go on with the code that gunicorn's first process has read.
     from webapp.logs import set_up_logging  # noqa: PLC0415
     from webapp.sandbox.state import log_locks, refusal  # noqa: PLC0415
+    from webapp.web.account.welcome import announce  # noqa: PLC0415
     from webapp.web.exposure import warn  # noqa: PLC0415
-    from webapp.web.welcome import announce  # noqa: PLC0415
     from webapp.worker.embedded import EmbeddedHost  # noqa: PLC0415
 
     global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
@@ -90,8 +90,8 @@ def post_worker_init(worker: Any) -> None:
 
 def _look_at_role(worker: Any) -> None:
     """Whether the database keeps organisations apart; where it must and does not, gunicorn gives up at once."""
-    from webapp import row_security  # noqa: PLC0415
-    from webapp.database_errors import DATABASE_ERRORS  # noqa: PLC0415
+    from webapp.db import row_security  # noqa: PLC0415
+    from webapp.db.errors import DATABASE_ERRORS  # noqa: PLC0415
 
     found = refusal = notice = None
     # It was there a moment ago; pages say so if it is away.
@@ -150,8 +150,8 @@ def worker_exit(server: Any, worker: Any) -> None:
 
 def _has_tables(app: Any) -> bool:
     """Without tables there is nobody to greet; `GET /readyz` says what to do."""
-    from webapp.database_errors import DATABASE_ERRORS  # noqa: PLC0415
     from webapp.db import schema_is_current  # noqa: PLC0415
+    from webapp.db.errors import DATABASE_ERRORS  # noqa: PLC0415
 
     try:
         with app.app_context():

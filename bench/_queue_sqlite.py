@@ -16,8 +16,8 @@ from bench._peers import on_docmill
 from webapp.app import create_app
 from webapp.db import db
 from webapp.jobs.sql import SqlJobQueue
-from webapp.pipeline import lifecycle
 from webapp.pipeline.steps import StageContext
+from webapp.runs import lifecycle
 from webapp.worker.workshop import Workshop
 
 

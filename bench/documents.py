@@ -34,8 +34,9 @@ from webapp.config import Settings
 from webapp.db import reading
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, RunState
-from webapp.pipeline.ingest import ingest, receive
-from webapp.wiring import Services, wire
+from webapp.library.intake import ingest, receive
+from webapp.services import Services
+from webapp.wiring import wire
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBERS = {"texts": 1_000, "pdfs": 500}

@@ -34,11 +34,10 @@ from tests.pipeline.workplace import Workplace, make_workplace, prose
 from tests.postgres import ROOT
 from webapp.db import db
 from webapp.documents.states import RunTrigger
-from webapp.pipeline import lifecycle
+from webapp.library.intake import ingest, receive
 from webapp.pipeline.chunk import chunk, load_chunks
 from webapp.pipeline.embed import embed_missing
 from webapp.pipeline.extract import extract, save_markdown
-from webapp.pipeline.ingest import ingest, receive
 from webapp.pipeline.process import process_document
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.embed import LocalEmbedder
@@ -46,6 +45,7 @@ from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.openai.client import connect
 from webapp.providers.openai.embed import Model, OpenAIEmbedder
 from webapp.providers.ports import Embedder
+from webapp.runs import lifecycle
 
 CALL_SECONDS, BATCH, CONCURRENCY, PASSAGES = 0.05, 16, 4, 1000
 LARGE_BATCH = 64

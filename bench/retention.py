@@ -20,11 +20,12 @@ from webapp.clock import after, new_id
 from webapp.config import Settings
 from webapp.db import db, init_database, transaction
 from webapp.documents.model import Document, ProcessingRun
-from webapp.documents.runs import LiveRun
+from webapp.documents.states import LiveRun
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobQueue, NewJob
-from webapp.pipeline.retention import prune
-from webapp.wiring import Services, wire
+from webapp.runs.retention import prune
+from webapp.services import Services
+from webapp.wiring import wire
 
 DUE, QUIET_CLAIMS = 50, 500
 _OLD_SECONDS = 40 * 86_400

@@ -21,11 +21,11 @@ import webapp.documents.model
 import webapp.jobs.model
 import webapp.search.model  # noqa: F401 - the models of all rooms make up the metadata
 from webapp.config import Settings
-from webapp.database_errors import trouble_of
 from webapp.db import Base
-from webapp.engines import prepare_sqlite
-from webapp.grants import grant
-from webapp.inside_words import INDEX, prepare
+from webapp.db.engines import prepare_sqlite
+from webapp.db.errors import trouble_of
+from webapp.db.grants import grant
+from webapp.db.inside_words import INDEX, prepare
 
 # Made by hand for one database each, so the models do not know them; or of expressions, which each database
 # gives back in words of its own.

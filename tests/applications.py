@@ -21,8 +21,9 @@ from webapp.config import Settings
 from webapp.db import db
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.pictures import LocalPictures
-from webapp.web.health import Readiness
-from webapp.wiring import Services, wire
+from webapp.services import Services
+from webapp.web.ops.health import Readiness
+from webapp.wiring import wire
 
 # What a parser of a test may take.
 MEMORY_MB = 512

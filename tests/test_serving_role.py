@@ -20,13 +20,12 @@ from sqlalchemy.exc import DBAPIError
 from tests import postgres
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.worker.bench import wait_for
-from webapp import row_security
 from webapp.accounts import orgs, users
 from webapp.accounts.roles import Role
 from webapp.app import create_app
-from webapp.database_role import SERVING_ROLE
-from webapp.db import reading, transaction
-from webapp.grants import grant
+from webapp.db import reading, row_security, transaction
+from webapp.db.grants import grant
+from webapp.db.role import SERVING_ROLE
 from webapp.worker.workshop import Workshop
 
 # Each test copies and upgrades a database of its own.

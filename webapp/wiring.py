@@ -1,11 +1,9 @@
 """Settings -> providers: the only file that names concrete classes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from webapp.config import Settings
-from webapp.jobs.queue import JobQueue
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
 from webapp.providers.blob_copies import BlobCopies
@@ -19,15 +17,7 @@ from webapp.providers.local.speech import LocalRecogniser
 from webapp.providers.ports import BlobStore, Embedder, Providers, RemoteExtractor
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
-
-
-@dataclass(frozen=True)
-class Services:
-    """What the rooms above work with."""
-
-    settings: Settings
-    queue: JobQueue
-    providers: Providers
+from webapp.services import Services
 
 
 def wire(settings: Settings) -> Services:

@@ -19,12 +19,12 @@ from webapp.app import create_app
 from webapp.clock import new_id
 from webapp.config import Settings
 from webapp.db import db, init_database, transaction
-from webapp.documents.runs import LiveRun
+from webapp.documents.states import LiveRun
 from webapp.jobs.queue import Lease, NewJob
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
-from webapp.pipeline import lifecycle
 from webapp.pipeline.steps import StageContext
+from webapp.runs import lifecycle
 from webapp.serving.memory import keep_what_is_loaded
 from webapp.worker.workshop import Workshop
 

@@ -5,7 +5,7 @@ import pytest
 from tests.guards.sources import ROOT
 from webapp.config import STAGE_NAMES
 from webapp.documents.states import EventKind
-from webapp.pipeline.stages import STAGES, progress_at, way_of
+from webapp.runs.stages import STAGES, progress_at, way_of
 from webapp.worker.handlers import HANDLERS
 
 WORDS = (ROOT / "templates" / "_words.html").read_text(encoding="utf-8")

@@ -21,8 +21,8 @@ from sqlalchemy.orm import Session
 from tests.bare import settings_for
 from webapp.app import create_app
 from webapp.db import reading
-from webapp.documents import runs
 from webapp.pipeline import steps
+from webapp.runs import transitions
 from webapp.worker.workshop import Workshop
 
 
@@ -78,6 +78,6 @@ def live(data_dir: Path, variables: dict[str, str], crash: Crash, org_id: UUID, 
 
 def _has_ended(app: Flask, org_id: UUID, run_id: UUID) -> bool:
     with app.app_context(), reading(org_id):
-        state = runs.state_of(run_id)
+        state = transitions.state_of(run_id)
         jobs = app.extensions["docmill"].queue.of_run(run_id)
     return state is None or (state.is_ended and all(job.status.is_ended for job in jobs))

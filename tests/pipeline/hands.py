@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tests.pipeline.workplace import Workplace
 from webapp.jobs.queue import Job
-from webapp.pipeline.services import Services
+from webapp.services import Services
 from webapp.worker import chores
 from webapp.worker.attempt import Attempts, Outcome
 from webapp.worker.handlers import HANDLERS

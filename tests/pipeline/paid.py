@@ -21,14 +21,15 @@ from tests.pipeline.workplace import Crash, Workplace
 from webapp.clock import after, now
 from webapp.db import reading, transaction
 from webapp.documents.model import CallReservation
+from webapp.jobs.interruptions import WaitsForOthers
 from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease, LeaseLost
 from webapp.pipeline import waiting
 from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import PROCESS_DOCUMENT
-from webapp.pipeline.steps import StageContext, WaitsForOthers
+from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import FailureCode, ProviderUnavailable
 from webapp.providers.ports import BlobStore
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.search.model import CachedEmbedding
 
 BATCH, CALLS_AT_ONCE = 2, 4

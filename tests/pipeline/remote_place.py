@@ -11,10 +11,11 @@ from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.db import transaction
 from webapp.documents.model import Document, ProviderCall
+from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease
 from webapp.pipeline.process import process_document
-from webapp.pipeline.steps import Snoozed, StageContext
+from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Unsaved
 
 LOOKS_MAX = 100

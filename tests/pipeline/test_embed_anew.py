@@ -11,9 +11,9 @@ from webapp.db import reading
 from webapp.documents.model import Artifact
 from webapp.jobs.model import Job
 from webapp.jobs.states import Priority
-from webapp.pipeline import reprocess
+from webapp.library import reprocess
 from webapp.pipeline.embed_anew import embed_anew
-from webapp.pipeline.stages import EMBED_ANEW
+from webapp.runs.stages import EMBED_ANEW
 from webapp.search.model import Connection
 from webapp.worker import chores
 from webapp.worker.handlers import HANDLERS

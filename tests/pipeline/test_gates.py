@@ -23,17 +23,18 @@ from webapp.db import db, reading, transaction
 from webapp.documents import events
 from webapp.documents.model import ProcessingRun, ProviderCall
 from webapp.documents.states import EventKind
+from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import WAITS_FOR
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import gates, stage_pause
-from webapp.pipeline.stages import ANALYZE, PROCESS_DOCUMENT, TRANSCRIBE_START
-from webapp.pipeline.steps import WaitReason
+from webapp.pipeline.paid_calls import gates
 from webapp.pipeline.waiting import WAITS_SINCE
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.sound import AudioDecoder
+from webapp.runs import stage_pause
+from webapp.runs.stages import ANALYZE, PROCESS_DOCUMENT, TRANSCRIBE_START
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome
 

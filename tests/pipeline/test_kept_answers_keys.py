@@ -20,11 +20,11 @@ from webapp.clock import utc_now
 from webapp.config import providers as provider_settings
 from webapp.db import transaction
 from webapp.documents.model import Artifact, Document, ProviderCall
-from webapp.pipeline.stages import TRANSCRIBE_POLL
 from webapp.pipeline.transcribe import UNANSWERED
 from webapp.providers.azure.extract import ACCEPTED, AzureExtractor
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.sound import AudioDecoder
+from webapp.runs.stages import TRANSCRIBE_POLL
 from webapp.wiring import wire
 
 INVOICE = {"application/pdf": "prebuilt-invoice"}

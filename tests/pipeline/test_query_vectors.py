@@ -21,10 +21,10 @@ from tests.search.passages import new_org
 from webapp.clock import after
 from webapp.db import reading, transaction
 from webapp.documents.model import CallReservation
-from webapp.pipeline import gates, query_vectors
+from webapp.jobs.interruptions import WaitReason
 from webapp.pipeline.artifacts import digest
 from webapp.pipeline.find import Found, find
-from webapp.pipeline.steps import WaitReason
+from webapp.pipeline.paid_calls import gates, query_vectors
 from webapp.providers.openai.embed import Model
 from webapp.search import query_cache
 from webapp.worker import chores

@@ -15,13 +15,13 @@ from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.chunk import chunk
 from webapp.pipeline.embed import embed
 from webapp.pipeline.extract import extract, save_markdown
-from webapp.pipeline.prices import FREE
+from webapp.pipeline.paid_calls.prices import FREE
+from webapp.pipeline.paid_calls.reservations import Wanted, reserve
 from webapp.pipeline.process import process_document
 from webapp.pipeline.publish import _gather, _store, end_published
-from webapp.pipeline.reservations import Wanted, reserve
-from webapp.pipeline.stages import CHUNK, EMBED, EXTRACT, PUBLISH, SAVE_MARKDOWN, Step
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
+from webapp.runs.stages import CHUNK, EMBED, EXTRACT, PUBLISH, SAVE_MARKDOWN, Step
 from webapp.worker.saver import Saver
 
 PATIENCE_SECONDS = 20

@@ -16,23 +16,23 @@ from tests.search.passages import new_org
 from webapp.clock import monotonic
 from webapp.config import Settings
 from webapp.db import reading, transaction
-from webapp.documents import runs
 from webapp.documents.model import Document, ProcessingRun, ProviderCall, RunEvent
 from webapp.documents.states import RunTrigger
-from webapp.jobs.queue import JobQueue, Lease
+from webapp.jobs.queue import Lease
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
-from webapp.pipeline import lifecycle
+from webapp.library.intake import Ingested, ingest, receive
 from webapp.pipeline.connect import detect_connections
-from webapp.pipeline.ingest import Ingested, ingest, receive
 from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import DETECT_CONNECTIONS
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.ports import Embedder, Extractor, Providers
 from webapp.readers.extraction import Extraction
+from webapp.runs import lifecycle, transitions
+from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search.model import Chunk
+from webapp.services import Services
 
 
 class Crash(BaseException):
@@ -83,12 +83,9 @@ class Fallible(HashedWords):
 
 
 @dataclass
-class Workplace:
+class Workplace(Services):
     """Services, an org, and one worker's hands."""
 
-    settings: Settings
-    queue: JobQueue
-    providers: Providers
     extractor: Counted
     embedder: Fallible
     org_id: UUID
@@ -165,7 +162,7 @@ class Workplace:
 
     def run(self, document_id: UUID) -> ProcessingRun:
         with reading(self.org_id) as opened:
-            run_id = runs.newest_of(document_id)
+            run_id = transitions.newest_of(document_id)
             assert run_id is not None
             return opened.get_one(ProcessingRun, run_id)
 

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse, encode_multipart
 from tests.hashed_words import HashedWords
 from tests.web.people import Program
 from webapp.db import db
-from webapp.wiring import Services
+from webapp.services import Services
 from webapp.worker.attempt import Attempts
 from webapp.worker.handlers import HANDLERS
 from webapp.worker.policy import ExecutionPolicy

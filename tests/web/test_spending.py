@@ -13,9 +13,9 @@ from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, work
 from webapp.clock import after
 from webapp.db import reading, transaction
 from webapp.documents.model import ProviderCall
-from webapp.pipeline.prices import Prices
+from webapp.pipeline.paid_calls.prices import Prices
 from webapp.web.formatting import price
-from webapp.web.spending import spending
+from webapp.web.ops.spending import spending
 
 
 class Paid(HashedWords):

@@ -19,7 +19,7 @@ from webapp.documents import events
 from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.queue import Job
 from webapp.jobs.states import JobStatus, Priority
-from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
+from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from tests.documents.rows import events_of, new_document, new_org, run
 from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.documents.model import ProcessingRun
-from webapp.documents.runs import LiveRun
-from webapp.documents.states import RunTrigger
+from webapp.documents.states import LiveRun, RunTrigger
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import Job, Lease
-from webapp.pipeline import lifecycle
-from webapp.pipeline.stages import PROCESS_DOCUMENT
 from webapp.pipeline.steps import StageContext
-from webapp.wiring import Services, wire
+from webapp.runs import lifecycle
+from webapp.runs.stages import PROCESS_DOCUMENT
+from webapp.services import Services
+from webapp.wiring import wire
 from webapp.worker.attempt import Attempts, Claimed, Handler, Outcome
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize

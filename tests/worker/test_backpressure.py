@@ -17,13 +17,13 @@ from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.model import StageControl
-from webapp.pipeline import lifecycle
-from webapp.pipeline.ingest import ingest, receive
-from webapp.pipeline.stage_pause import resume_stage
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.library.intake import ingest, receive
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import FailureCode, ProviderError, ProviderUnavailable, RateLimited
 from webapp.readers.extraction import Extraction, Page
+from webapp.runs import lifecycle
+from webapp.runs.stage_pause import resume_stage
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome
 from webapp.worker.handlers import HANDLERS

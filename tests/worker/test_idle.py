@@ -14,7 +14,7 @@ from tests.worker.bench import Bench, finish, wait_for
 from webapp.app import create_app
 from webapp.clock import monotonic
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.worker.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]

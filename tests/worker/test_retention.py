@@ -11,13 +11,12 @@ from tests.documents.rows import events_of, new_document
 from tests.worker.bench import Bench
 from webapp.clock import after, first_id_at, monotonic, new_id, utc_now
 from webapp.db import reading, transaction
+from webapp.db.pruning import Pruned
 from webapp.documents.model import ProcessingRun, ProviderCall, RunEvent
-from webapp.documents.retention import EVENTS
 from webapp.jobs.model import Job
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle
-from webapp.pipeline.retention import ROWS_AT_ONCE, prune, prune_all
-from webapp.pruning import Pruned
+from webapp.runs import lifecycle
+from webapp.runs.retention import EVENTS, ROWS_AT_ONCE, prune, prune_all
 
 DAY = 86_400
 MANY = 20_000

@@ -14,7 +14,7 @@ from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
 from webapp.app import create_app
 from webapp.clock import monotonic
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.stages import EMBED_ANEW, PROCESS_DOCUMENT
+from webapp.runs.stages import EMBED_ANEW, PROCESS_DOCUMENT
 from webapp.worker.worker_table import Registration
 from webapp.worker.workshop import Workshop
 

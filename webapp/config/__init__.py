@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from webapp.config import access, limits, models, paid, providers, sandbox
-from webapp.settings_reader import Reader, SettingsError, kept_secret
+from webapp.config.reader import Reader, SettingsError, kept_secret
 
 __all__ = ["HTMX_LOCAL", "Execution", "Settings", "SettingsError", "forget_owner"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from webapp.settings_reader import Reader
+from webapp.config.reader import Reader
 
 _MB, _GB = 1024**2, 1024**3
 FILES_MAX = 1000

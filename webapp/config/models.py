@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from webapp.settings_reader import Reader
+from webapp.config.reader import Reader
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from webapp.settings_reader import Reader
+from webapp.config.reader import Reader
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from webapp.settings_reader import Reader, SettingsError
+from webapp.config.reader import Reader, SettingsError
 
 _SPEECHKIT = "https://stt.api.cloud.yandex.net"
 _SPEECHKIT_OPERATIONS = "https://operation.api.cloud.yandex.net"

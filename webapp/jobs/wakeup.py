@@ -18,9 +18,9 @@ from weakref import WeakSet
 import psycopg
 from psycopg.errors import LockNotAvailable
 
-from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import after_commit, db
-from webapp.engines import is_direct, translated
+from webapp.db.engines import is_direct, translated
+from webapp.db.errors import DATABASE_ERRORS
 
 _log = logging.getLogger(__name__)
 

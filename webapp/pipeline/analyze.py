@@ -8,17 +8,17 @@ from webapp.pipeline.audio import load_sound, speech
 from webapp.pipeline.chunk import chunk
 from webapp.pipeline.embed import embed
 from webapp.pipeline.extract import find_source, save_markdown
-from webapp.pipeline.kept_answers import operation_path
-from webapp.pipeline.ledger import record_saved
+from webapp.pipeline.paid_calls.kept_answers import operation_path
+from webapp.pipeline.paid_calls.ledger import record_saved
 from webapp.pipeline.publish import publish
 from webapp.pipeline.remote_work import Progress, RemotePiece, RemoteWork
-from webapp.pipeline.stages import TAKE_NOTES
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcribe import load_transcript
 from webapp.pipeline.transcript import clock_time, write
 from webapp.pipeline.unsaved import Stored
 from webapp.providers.speech_ports import Analysis, Point, Sound, Transcript
 from webapp.readers.extraction import Extraction, Field
+from webapp.runs.stages import TAKE_NOTES
 
 OPERATION = "analyze"
 

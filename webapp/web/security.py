@@ -9,9 +9,10 @@ from werkzeug.exceptions import SecurityError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from webapp.config import Settings
-from webapp.web import cookies, uploads
+from webapp.web import cookies
 from webapp.web.access import current_user, services
 from webapp.web.exposure import is_loopback
+from webapp.web.library import uploads
 
 _PROBES = frozenset({"health.healthz", "health.readyz"})
 FORM_BYTES_MAX = 256 * 1024

@@ -9,29 +9,21 @@ from enum import StrEnum
 from uuid import UUID
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS, Trouble, trouble_of
+from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
 from webapp.documents.kinds import is_recording
+from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed, WaitReason, Waits, WaitsForOthers
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle, stage_pause
-from webapp.pipeline.call_times import CallTimes
-from webapp.pipeline.lifecycle import EndCode
-from webapp.pipeline.prices import Prices
-from webapp.pipeline.services import Services
-from webapp.pipeline.steps import (
-    Drained,
-    OutOfTime,
-    Snoozed,
-    StageContext,
-    Stopping,
-    WaitReason,
-    Waits,
-    WaitsForOthers,
-)
+from webapp.pipeline.paid_calls.call_times import CallTimes
+from webapp.pipeline.paid_calls.prices import Prices
+from webapp.pipeline.steps import StageContext, Stopping
 from webapp.pipeline.waiting import end_waiting, wait
 from webapp.provider_errors import FailureCode, ProviderError
+from webapp.runs import lifecycle, stage_pause
+from webapp.runs.lifecycle import EndCode
 from webapp.search.neighbours import Rules
+from webapp.services import Services
 from webapp.worker.backoff import Backoff, spread
 from webapp.worker.policy import ExecutionPolicy
 

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Mapping
 from types import FrameType
 
-from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import db
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.worker.attempt import Handler
 from webapp.worker.handlers import HANDLERS
 from webapp.worker.locks import ProcessLock, host_lock

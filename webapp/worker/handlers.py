@@ -7,7 +7,8 @@ from webapp.pipeline.audio import extract_audio
 from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.embed_anew import embed_anew
 from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import (
+from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
+from webapp.runs.stages import (
     ANALYZE,
     DETECT_CONNECTIONS,
     EMBED_ANEW,
@@ -16,7 +17,6 @@ from webapp.pipeline.stages import (
     TRANSCRIBE_POLL,
     TRANSCRIBE_START,
 )
-from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
 from webapp.worker.attempt import Handler
 
 HANDLERS: Mapping[str, Handler] = {

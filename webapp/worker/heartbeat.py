@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS, trouble_of
+from webapp.db.errors import DATABASE_ERRORS, trouble_of
 from webapp.jobs.queue import JobQueue, Lease
 from webapp.worker.threads import AppContext, Guarded
 

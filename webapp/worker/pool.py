@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.jobs.wakeup import Sleeper
-from webapp.pipeline import lifecycle
+from webapp.runs import lifecycle
 from webapp.worker.attempt import Attempts, Claimed
 from webapp.worker.backoff import Backoff
 from webapp.worker.heartbeat import Heartbeat, Seat

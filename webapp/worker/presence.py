@@ -18,10 +18,10 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import db, transaction
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.jobs.queue import JobQueue
-from webapp.pipeline import lifecycle
+from webapp.runs import lifecycle
 from webapp.worker import worker_table
 from webapp.worker.backoff import Backoff
 from webapp.worker.locks import AdvisoryLock

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from webapp.database_errors import DATABASE_ERRORS
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import ProviderError

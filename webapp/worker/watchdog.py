@@ -9,7 +9,7 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from webapp.clock import utc_now
-from webapp.database_errors import DATABASE_ERRORS
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.provider_errors import ProviderError
 from webapp.worker.threads import AppContext
 

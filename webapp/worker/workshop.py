@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from webapp import row_security
-from webapp.database_errors import DATABASE_ERRORS
-from webapp.db import schema_is_current
-from webapp.pipeline import retention
-from webapp.wiring import Services
+from webapp.db import row_security, schema_is_current
+from webapp.db.errors import DATABASE_ERRORS
+from webapp.runs import retention
+from webapp.services import Services
 from webapp.worker import chores
 from webapp.worker.attempt import Attempts, Handler
 from webapp.worker.handlers import HANDLERS

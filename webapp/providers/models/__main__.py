@@ -8,11 +8,11 @@ import sys
 from contextlib import suppress
 
 from webapp.config import models
+from webapp.config.reader import SettingsError
 from webapp.provider_errors import ProviderError
 from webapp.providers.models import htmx, minilm, whisper
 from webapp.providers.models.minilm_files import is_whole, model_folder
 from webapp.providers.models.wheel import BuildError
-from webapp.settings_reader import SettingsError
 
 
 def main() -> int:
