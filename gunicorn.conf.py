@@ -78,7 +78,8 @@ def post_worker_init(worker: Any) -> None:
     if has_tables:
         _look_at_role(worker)
     if _settings.is_embedded:
-        _host = EmbeddedHost(worker.wsgi)
+        with worker.wsgi.app_context():
+            _host = EmbeddedHost(worker.wsgi.extensions["docmill"])
         _host.start()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, partial(_leave, worker))

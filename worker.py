@@ -33,8 +33,9 @@ def main() -> int:
     shutdown = Shutdown()
     shutdown.listen()
     log_locks()
-    workshop = Workshop(create_app(settings), shutdown.on_broken)
-    return _work(workshop, shutdown, settings)
+    app = create_app(settings)
+    with app.app_context():
+        return _work(Workshop(app.extensions["docmill"], shutdown.on_broken), shutdown, settings)
 
 
 def _work(workshop: Workshop, shutdown: Shutdown, settings: Settings) -> int:

@@ -55,7 +55,7 @@ def _embedded_pickups(folder: str, number: int) -> list[float]:
     with app.app_context():
         upgrade()
         jobs = on_docmill.new_jobs(number)
-        workshop = Workshop(app, print, handlers={on_docmill.STAGE: began.ordinary})
+        workshop = Workshop(app.extensions["docmill"], print, handlers={on_docmill.STAGE: began.ordinary})
         workshop.start()
         queue: SqlJobQueue = app.extensions["docmill"].queue
         found = [began.after(partial(queue.enqueue, [job])) for job in jobs]

@@ -127,17 +127,19 @@ def work(url: str) -> None:
     if not url:
         variables["EXECUTION"] = "embedded"
     Path(variables.get("DATA_DIR", "/tmp")).mkdir(exist_ok=True)  # noqa: S108 - nothing is written there
-    workshop = workshop_on(create_app(settings(url, **variables)))
-    keep_what_is_loaded()
-    wait_for_go()
-    workshop.start()
-    signal.sigwait({signal.SIGTERM})
+    app = create_app(settings(url, **variables))
+    with app.app_context():
+        workshop = workshop_on(app)
+        keep_what_is_loaded()
+        wait_for_go()
+        workshop.start()
+        signal.sigwait({signal.SIGTERM})
     os._exit(0)
 
 
 def workshop_on(app: Flask) -> Workshop:
     """A worker with one stage."""
-    return Workshop(app, print, handlers={STAGE: _handle})
+    return Workshop(app.extensions["docmill"], print, handlers={STAGE: _handle})
 
 
 def _job(lease: Lease) -> None:

@@ -86,7 +86,7 @@ class Site:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """This process does what there is to do, and stops in any case: or it would do so for the next tests."""
-        workshop = Workshop(self.app, lambda why: None)
+        workshop = Workshop(self.services, lambda why: None)
         workshop.start()
         try:
             yield

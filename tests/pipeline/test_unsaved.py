@@ -151,7 +151,7 @@ def test_a_step_that_goes_on_shows_its_beginning(workplace: Workplace, bare_app:
     context = workplace.context(workplace.claim(), save_after_seconds=0.05)
     # Nothing is due when the step begins.
     context.save()
-    saver = Saver(bare_app.app_context, print)
+    saver = Saver(print)
     saver.start()
     seen = threading.Event()
 

@@ -137,7 +137,6 @@ class Bench:
         pool = Pool(
             f"worker-{len(self.pools)}",
             self.attempts(handler),
-            self.app.app_context,
             PoolSize(threads, settings.poll_seconds),
             self.broken.append,
         )

@@ -46,7 +46,7 @@ def start(app: Flask) -> Iterator[Start]:
 
     def start(handler: Handler) -> EmbeddedHost:
         handlers: Mapping[str, Any] = {PROCESS_DOCUMENT: handler}
-        hosts.append(EmbeddedHost(app, handlers))
+        hosts.append(EmbeddedHost(app.extensions["docmill"], handlers))
         hosts[-1].start()
         return hosts[-1]
 
@@ -166,7 +166,8 @@ WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE da
 
 def test_nobody_works_on_tables_that_are_not_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     app = create_app(settings_for(tmp_path, **QUICK))
-    host = EmbeddedHost(app)
+    with app.app_context():
+        host = EmbeddedHost(app.extensions["docmill"])
     with caplog.at_level(logging.WARNING):
         host.start()
         wait_for(lambda: "flask --app wsgi db upgrade" in caplog.text)

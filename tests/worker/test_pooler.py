@@ -54,7 +54,9 @@ def test_a_whole_worker(pooled: Pooler, tmp_path: Path, caplog: pytest.LogCaptur
 
     with app.app_context():
         bench_behind_it = Bench(app, app.extensions["docmill"])
-        workshop = Workshop(app, bench_behind_it.broken.append, handlers={PROCESS_DOCUMENT: handler})
+        workshop = Workshop(
+            bench_behind_it.services, bench_behind_it.broken.append, handlers={PROCESS_DOCUMENT: handler}
+        )
         workshop.start()
         try:
             for number in (1, 2):

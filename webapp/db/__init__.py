@@ -7,7 +7,7 @@ SET LOCAL semantics, so it ends with the transaction and never leaks through the
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from uuid import UUID
 import numpy as np
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from flask import Flask
+from flask import Flask, current_app
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
 from pgvector.sqlalchemy import Vector
@@ -159,6 +159,12 @@ def reading(org_id: UUID | None = None, *, everywhere: bool = False) -> Iterator
     """A transaction that only reads, all of it from one snapshot; on SQLite it waits for no writer."""
     with _scoped(Scope(org_id, everywhere, writes=False)) as opened:
         yield opened
+
+
+def opener() -> Callable[[], AbstractContextManager[object]]:
+    """Opens the database of this thread in another thread, which would have none."""
+    # Asked of the proxy, this is a method of the application itself.
+    return current_app.app_context
 
 
 def session() -> Session:

@@ -4,7 +4,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
 
 from webapp.db import row_security, schema_is_current
 from webapp.db.errors import DATABASE_ERRORS
@@ -17,7 +16,6 @@ from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
 from webapp.worker.presence import LOOK_SECONDS, Presence
 from webapp.worker.saver import Saver
-from webapp.worker.threads import AppContext
 from webapp.worker.watchdog import Timer, Watchdog
 from webapp.worker.worker_table import Registration
 
@@ -39,27 +37,19 @@ _NO_ROLE = (
 )
 
 
-class Application(Protocol):
-    """What is needed of the Flask application; its database and its services hang on it."""
-
-    extensions: dict[str, Any]
-
-    @property
-    def app_context(self) -> AppContext:
-        """Opens a context for a thread that is no request."""
-
-
 class Workshop:
-    """Start it, check it, drain it. `on_broken` is called, from any thread, when this process can't work any more."""
+    """Start it, check it, drain it, from threads that can use the database.
+
+    `on_broken` is called, from any thread, when this process can't work any more.
+    """
 
     def __init__(
         self,
-        app: Application,
+        services: Services,
         on_broken: Callable[[str], None],
         handlers: Mapping[str, Handler] = HANDLERS,
     ) -> None:
-        self._services: Services = app.extensions["docmill"]
-        self._app_context = app.app_context
+        self._services = services
         self._ending = threading.Event()
         self._waits_for: str | None = None
         self._settings = self._services.settings
@@ -68,24 +58,22 @@ class Workshop:
         handlers = {stage: handler for stage, handler in handlers.items() if stage in wanted}
         self.check_seconds: float = min(_CHECK_SECONDS, self._settings.heartbeat_seconds)
         self._registration = Registration(self._settings.worker_threads)
-        self._saver = Saver(self._app_context, on_broken)
+        self._saver = Saver(on_broken)
         self._pool = Pool(
             self._registration.name,
             Attempts(self._services, self._policy, handlers, self._saver.watch),
-            self._app_context,
             PoolSize(self._settings.worker_threads, self._settings.poll_seconds),
             on_broken,
             may_work=self._may_take_jobs,
         )
-        self._watchdog = Watchdog(self._app_context, self._timers())
+        self._watchdog = Watchdog(self._timers())
         # Where only one process works, nobody but its next start can detect that it died.
         self._presence = None if self._settings.is_embedded else self._make_presence(on_broken)
 
     def is_database_ready(self) -> bool:
         """Whether the tables are there and up to date; says why not, once for each reason."""
         try:
-            with self._app_context():
-                reason = self._what_upgrade_lacks()
+            reason = self._what_upgrade_lacks()
         except DATABASE_ERRORS as error:
             reason = f"the database does not answer: {type(error).__name__}"
         if reason is not None and reason != self._waits_for:
@@ -95,9 +83,8 @@ class Workshop:
 
     def reason_to_refuse(self) -> str | None:
         """Why no work may be done on this database, which is ready; None where it may."""
-        with self._app_context():
-            found, refusal = row_security.fault(), row_security.refusal(self._settings)
-            notice = row_security.notice()
+        found, refusal = row_security.fault(), row_security.refusal(self._settings)
+        notice = row_security.notice()
         if found and not refusal:
             _log.warning(found)
         if notice:
@@ -107,8 +94,7 @@ class Workshop:
     def start(self) -> None:
         """Begin to work, on a database that is ready."""
         if self._policy.ends_orphans_at_start:
-            with self._app_context():
-                chores.end_orphans(self._services)
+            chores.end_orphans(self._services)
         if self._presence is not None:
             self._presence.start()
         self._saver.start()
@@ -133,8 +119,7 @@ class Workshop:
         if self._presence is not None:
             self._presence.stop()
         try:
-            with self._app_context():
-                self._registration.sign_off()
+            self._registration.sign_off()
         except DATABASE_ERRORS as error:
             _log.warning("could not sign off: %s", type(error).__name__)
         _log.info("drained" if ended else "drained, but for a step that did not end in time")
@@ -154,7 +139,6 @@ class Workshop:
         return Presence(
             self._registration,
             self._services.queue,
-            self._app_context,
             wake=self._pool.wake,
             on_return=self._pool.beat_soon,
             on_broken=on_broken,
