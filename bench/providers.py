@@ -38,7 +38,7 @@ from webapp.library.intake import ingest, receive
 from webapp.pipeline.chunk import chunk, load_chunks
 from webapp.pipeline.embed import embed_missing
 from webapp.pipeline.extract import extract, save_markdown
-from webapp.pipeline.process import process_document
+from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.embed import LocalEmbedder
 from webapp.providers.local.extract import LocalExtractor
@@ -108,7 +108,7 @@ def embedding_share(place: Workplace, number: int, call_seconds: float) -> float
     started = time.perf_counter()
     embed_missing(context, staged)
     took = time.perf_counter() - started
-    process_document(context)
+    do_steps(context)
     return allowed / took
 
 
@@ -136,7 +136,7 @@ def book(place: Workplace, number: int) -> tuple[float, list[float]]:
 
 def _timed(place: Workplace) -> float:
     started = time.perf_counter()
-    process_document(_context(place))
+    do_steps(_context(place))
     return time.perf_counter() - started
 
 

@@ -38,10 +38,10 @@ from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError, Lease
 from webapp.library import deletion
+from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.extract import LocalExtractor
 from webapp.search.model import CachedEmbedding, Chunk, Connection
-from webapp.worker.handlers import HANDLERS
 
 FIRST, SECOND = samples.report_pdf(pages=4), samples.report_pdf(pages=5)
 BATCH, CALLS_AT_ONCE, WINDOW, WINDOWS_AT_ONCE = 2, 2, 2, 2

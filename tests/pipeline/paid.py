@@ -25,7 +25,7 @@ from webapp.jobs.interruptions import WaitsForOthers
 from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease, LeaseLost
 from webapp.pipeline import waiting
-from webapp.pipeline.process import process_document
+from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import FailureCode, ProviderUnavailable
 from webapp.providers.ports import BlobStore
@@ -67,7 +67,7 @@ class PaidPlace:
         """Whether the document is done; a job that waits for others is due again at once, as in a real second."""
         context = context or self.workplace.context(lease)
         try:
-            process_document(context)
+            do_steps(context)
         except WaitsForOthers:
             waiting.wait_for_others(context, 0.02)
             return False

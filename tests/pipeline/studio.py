@@ -12,6 +12,7 @@ from webapp.db import transaction
 from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobQueue, Lease
+from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
@@ -22,7 +23,6 @@ from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SpeechProviders
 from webapp.providers.speechkit.client import Options, SpeechKit
 from webapp.runs.stages import PIPELINES
-from webapp.worker.handlers import HANDLERS
 
 SOON = 0.01
 NEVER = threading.Event()

@@ -12,11 +12,10 @@ from webapp.documents.model import Artifact
 from webapp.jobs.model import Job
 from webapp.jobs.states import Priority
 from webapp.library import reprocess
-from webapp.pipeline.embed_anew import embed_anew
+from webapp.pipeline.handlers import HANDLERS, do_steps
 from webapp.runs.stages import EMBED_ANEW
 from webapp.search.model import Connection
 from webapp.worker import chores
-from webapp.worker.handlers import HANDLERS
 
 
 @pytest.fixture
@@ -69,10 +68,10 @@ def test_a_crash_costs_one_call(renewing: Workplace) -> None:
     renewing.embedder.failures = {2: Crash()}
     lease = renewing.claim()
     with pytest.raises(Crash):
-        embed_anew(renewing.context(lease))
+        do_steps(renewing.context(lease))
     assert {chunk.embedding_model for chunk in renewing.chunks(lease.document_id)} == {"hashed-words-64"}
 
-    embed_anew(renewing.context(renewing.take_back(lease)))
+    do_steps(renewing.context(renewing.take_back(lease)))
     assert len(renewing.embedder.asked) == len(set(renewing.embedder.asked))
     assert {chunk.embedding_model for chunk in renewing.chunks(lease.document_id)} == {"another"}
 

@@ -23,6 +23,7 @@ from webapp.documents.model import CallReservation, ProviderCall
 from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.queue import Lease, LeaseLost
 from webapp.library import deletion
+from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.analysis import LocalAnalyst
@@ -32,7 +33,6 @@ from webapp.providers.speech_ports import Clip, Segment
 from webapp.runs import lifecycle
 from webapp.runs.stages import ANALYZE, TRANSCRIBE_START
 from webapp.worker import chores
-from webapp.worker.handlers import HANDLERS
 
 PAGES = 4
 BOOK = samples.report_pdf(pages=PAGES)

@@ -22,8 +22,8 @@ from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.library import deletion
 from webapp.pipeline.embed import LOOK_SECONDS
+from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.paid_calls.call_times import CallTimes
-from webapp.pipeline.process import process_document
 from webapp.provider_errors import ProviderError
 from webapp.runs import lifecycle
 from webapp.runs.stages import EMBED
@@ -288,7 +288,7 @@ def test_answers_that_cannot_be_stored_in_time_lie_among_the_blobs(place: PaidPl
         commits_fail(_is_paying(place)),
         pytest.raises(OperationalError),
     ):
-        process_document(impatient)
+        do_steps(impatient)
     paid = place.openai.units()
     assert paid > 0
     assert place.cached() == 0
@@ -370,7 +370,7 @@ def test_a_process_that_is_asked_to_end_holds_an_answer_no_longer_than_it_may(pl
 
     started = monotonic()
     with commits_fail(is_paying), pytest.raises((OperationalError, Drained)):
-        process_document(context)
+        do_steps(context)
     assert monotonic() - started < 20
     assert any("/answers/" in path for path in place.workplace.blobs())
     place.workplace.stopping.clear()

@@ -15,12 +15,12 @@ from webapp.documents.states import EventKind
 from webapp.jobs.model import Job
 from webapp.jobs.queue import LeaseLost
 from webapp.library.intake import Refused
+from webapp.pipeline.handlers import HANDLERS
 from webapp.provider_errors import BadInput, FailureCode, OperationLost, ProviderError, RateLimited
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import Analysis, Sound, Transcript
 from webapp.runs.lifecycle import end_after
 from webapp.runs.stages import ANALYZE, EXTRACT_AUDIO, STAGES, TRANSCRIBE_POLL, TRANSCRIBE_START, way_of
-from webapp.worker.handlers import HANDLERS
 
 WAY = (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE)
 

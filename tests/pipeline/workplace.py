@@ -23,7 +23,7 @@ from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
 from webapp.library.intake import Ingested, ingest, receive
 from webapp.pipeline.connect import detect_connections
-from webapp.pipeline.process import process_document
+from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.blob import LocalBlobStore
@@ -126,7 +126,7 @@ class Workplace(Services):
 
     def process(self, lease: Lease | None = None, **more: Any) -> StageContext:
         context = self.context(lease or self.claim(), **more)
-        process_document(context)
+        do_steps(context)
         return context
 
     def connect(self, **more: Any) -> None:

@@ -18,12 +18,12 @@ from webapp.clock import monotonic
 from webapp.db import transaction
 from webapp.jobs.interruptions import Snoozed
 from webapp.library.intake import ingest, receive
+from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import SpeechProviders
 from webapp.services import Services
-from webapp.worker.handlers import HANDLERS
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,13 @@ from webapp.documents.model import ProcessingRun
 from webapp.documents.states import LiveRun, RunTrigger
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import Job, Lease
+from webapp.pipeline.handlers import Handler
 from webapp.pipeline.steps import StageContext
 from webapp.runs import lifecycle
 from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.services import Services
 from webapp.wiring import wire
-from webapp.worker.attempt import Attempts, Claimed, Handler, Outcome
+from webapp.worker.attempt import Attempts, Claimed, Outcome
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
 

@@ -11,11 +11,11 @@ from webapp.clock import monotonic
 from webapp.db import transaction
 from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed
 from webapp.jobs.queue import LeaseLost
+from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import BadInput, FailureCode, ProviderUnavailable
 from webapp.runs.stages import STAGES
 from webapp.worker.attempt import Outcome
-from webapp.worker.handlers import HANDLERS
 
 
 def test_every_stage_has_its_handler() -> None:

@@ -18,6 +18,7 @@ from webapp.db import transaction
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.model import StageControl
 from webapp.library.intake import ingest, receive
+from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import FailureCode, ProviderError, ProviderUnavailable, RateLimited
 from webapp.readers.extraction import Extraction, Page
@@ -26,7 +27,6 @@ from webapp.runs.stage_pause import resume_stage
 from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome
-from webapp.worker.handlers import HANDLERS
 
 
 class Counter:

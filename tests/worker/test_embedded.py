@@ -17,9 +17,9 @@ from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, wait_for
 from webapp.app import create_app
 from webapp.jobs.queue import NewJob
 from webapp.jobs.states import JobStatus
+from webapp.pipeline.handlers import Handler
 from webapp.runs import lifecycle
 from webapp.runs.stages import PROCESS_DOCUMENT
-from webapp.worker.attempt import Handler
 from webapp.worker.embedded import EmbeddedHost
 
 Start = Callable[[Handler], EmbeddedHost]

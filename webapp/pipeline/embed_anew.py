@@ -31,13 +31,17 @@ class Renewed:
     model: str
 
 
-def embed_anew(context: StageContext) -> None:
-    """Ask for what is not known yet, then swap old vectors for new ones together with the end of the run."""
+def embed_published(context: StageContext) -> None:
+    """Ask for the vectors that are not known yet."""
     context.step(
         EMBED,
         lambda: embed_missing(context, _passages(context)),
         lambda result: store_embedded(context, result),
     )
+
+
+def publish_vectors(context: StageContext) -> None:
+    """Replace the old vectors by the new ones, together with the end of the run."""
     context.step(
         PUBLISH, lambda: _gather(context), lambda found: _store(context, found), lambda: end_published(context)
     )

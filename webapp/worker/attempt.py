@@ -15,6 +15,7 @@ from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed, WaitReason, W
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
+from webapp.pipeline.handlers import Handler
 from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.pipeline.paid_calls.prices import Prices
 from webapp.pipeline.steps import StageContext, Stopping
@@ -29,7 +30,6 @@ from webapp.worker.policy import ExecutionPolicy
 
 _log = logging.getLogger(__name__)
 
-Handler = Callable[[StageContext], None]
 
 # The database was away: the job is not to blame, and the next try finds it back or ends with the run's time.
 DATABASE_PAUSE_SECONDS = 5.0

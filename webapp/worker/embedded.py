@@ -12,9 +12,8 @@ from types import FrameType
 
 from webapp.db import db
 from webapp.db.errors import DATABASE_ERRORS
+from webapp.pipeline.handlers import HANDLERS, Handler
 from webapp.services import Services
-from webapp.worker.attempt import Handler
-from webapp.worker.handlers import HANDLERS
 from webapp.worker.locks import ProcessLock, host_lock
 from webapp.worker.shutdown import Shutdown
 from webapp.worker.threads import Guarded

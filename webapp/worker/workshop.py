@@ -7,11 +7,11 @@ from functools import partial
 
 from webapp.db import row_security, schema_is_current
 from webapp.db.errors import DATABASE_ERRORS
+from webapp.pipeline.handlers import HANDLERS, Handler
 from webapp.runs import retention
 from webapp.services import Services
 from webapp.worker import chores
-from webapp.worker.attempt import Attempts, Handler
-from webapp.worker.handlers import HANDLERS
+from webapp.worker.attempt import Attempts
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
 from webapp.worker.presence import LOOK_SECONDS, Presence
