@@ -116,7 +116,7 @@ def init_database(app: Flask, settings: Settings) -> None:
     _tighten_files(settings)
     Migrate(app, db, directory=str(_MIGRATIONS))
     with app.app_context():
-        prepare = prepare_sqlite if db.engine.dialect.name == "sqlite" else prepare_postgresql
+        prepare = prepare_postgresql if is_postgresql() else prepare_sqlite
         prepare(db.engine)
 
 
@@ -175,6 +175,11 @@ def session() -> Session:
     return current
 
 
+def is_postgresql() -> bool:
+    """Whether the database is PostgreSQL; it is SQLite otherwise."""
+    return db.engine.dialect.name == "postgresql"
+
+
 def in_transaction() -> bool:
     """Whether this thread has a transaction open."""
     return db.session.registry.has() and "scope" in db.session().info
@@ -220,7 +225,7 @@ def write_turn(seconds: float | None = None, *, wanted: bool = True) -> Iterator
     SQLite itself lets a writer sleep and ask again, ever more seldom: under a steady stream of short
     transactions an unlucky one would wait for seconds.
     """
-    if not wanted or db.engine.dialect.name != "sqlite":
+    if not wanted or is_postgresql():
         yield
         return
     if not _sqlite_writer.acquire(timeout=_TURN_SECONDS if seconds is None else seconds):

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import CTE, ColumnElement, ScalarSelect, Select, TextClause, func, literal_column, select, text
 
-from webapp.db import session
+from webapp.db import is_postgresql, session
 
 COUNTED_MAX = 10_000
 
@@ -55,7 +55,7 @@ def plan_by_indexes() -> None:
     Statistics may be from before an import that brought most of the rows, and row-level security counts as one more
     condition that hardly any row meets. Left alone, the planner may then fetch and sort all rows of an org for a page.
     """
-    if session().get_bind().dialect.name == "postgresql":
+    if is_postgresql():
         session().execute(_PLAN)
 
 

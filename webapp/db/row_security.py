@@ -4,11 +4,13 @@ Queries name their org themselves. This is the second net, for a query that forg
 out a role that falls through it; transactions then run as another role (see webapp/db/role.py).
 """
 
-from sqlalchemy import text
+from typing import Any
+
+from sqlalchemy import Row, TextClause, text
 from sqlalchemy.orm import Session
 
 from webapp.config import Settings
-from webapp.db import db, reading
+from webapp.db import is_postgresql, reading
 from webapp.db.role import SERVING_ROLE
 
 _ROLE = text("SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")
@@ -35,10 +37,11 @@ _TABLES = text("""
 
 def fault() -> str | None:
     """Why row-level security does not hold here, in a sentence; None where it does, and on SQLite, which has none."""
-    if not _is_postgresql():
-        return None
     with reading(everywhere=True) as session:
-        name, is_superuser, bypasses = session.execute(_ROLE).one()
+        role = _ask(session, _ROLE)
+        if role is None:
+            return None
+        name, is_superuser, bypasses = role
         tables = session.scalars(_TABLES).all()
         can_be_mended = session.scalar(_CAN_BE_MENDED)
     if is_superuser or bypasses:
@@ -65,23 +68,22 @@ def refusal(settings: Settings) -> str | None:
 
 def awaits_upgrade(settings: Settings) -> bool:
     """Whether the fault is the role's, and `flask db upgrade` has yet to make the serving role that mends it."""
-    if not _is_required(settings) or not _is_postgresql():
+    if not _is_required(settings):
         return False
     with reading(everywhere=True) as session:
-        return bool(session.scalar(_CAN_BE_MENDED))
+        row = _ask(session, _CAN_BE_MENDED)
+    return row is not None and bool(row[0])
 
 
 def notice() -> str | None:
     """That transactions run as another role than the one that was given, in a sentence; None where they do not."""
-    if not _is_postgresql():
-        return None
     with reading(everywhere=True) as session:
         return notice_in(session)
 
 
 def notice_in(session: Session) -> str | None:
     """The same, in a transaction that is open."""
-    login = session.execute(_LOGIN).one_or_none() if _is_postgresql() else None
+    login = _ask(session, _LOGIN)
     if login is None:
         return None
     says = _says(login.rolname, login.rolsuper)
@@ -96,5 +98,6 @@ def _is_required(settings: Settings) -> bool:
     return settings.access.row_security == "require" and not settings.is_embedded
 
 
-def _is_postgresql() -> bool:
-    return db.engine.dialect.name == "postgresql"
+def _ask(session: Session, statement: TextClause) -> Row[*tuple[Any, ...]] | None:
+    """The one row of a statement about roles; None where it has none, and on SQLite, which has no roles."""
+    return session.execute(statement).one_or_none() if is_postgresql() else None

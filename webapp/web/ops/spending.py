@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, case, func, select
 
 from webapp.clock import utc_now
-from webapp.db import session
+from webapp.db import is_postgresql, session
 from webapp.documents.model import ProviderCall
 
 DAYS_SHOWN = 30
@@ -118,6 +118,6 @@ def _spent(row: Any) -> Spent:
 def _day() -> ColumnElement[str]:
     """The day in UTC, on both databases."""
     at = ProviderCall.created_at
-    if session().get_bind().dialect.name == "postgresql":
+    if is_postgresql():
         return func.date(func.timezone("UTC", at))
     return func.date(at)
