@@ -118,7 +118,7 @@ def _copied(folder: Path, lines: str) -> Path:
     """The migrations, with some lines in `fill`, before it notes how far it has come."""
     directory = folder / "migrations"
     shutil.copytree(postgres.ROOT / "migrations", directory)
-    path = directory / "versions" / "0006_pages.py"
+    path = directory / "earlier" / "0006_pages.py"
     text, mark = path.read_text(), "    connection.execute(sa.update(_last_id.table)"
     assert text.count(mark) == 1
     path.write_text(text.replace(mark, f"{lines}{mark}"))

@@ -306,9 +306,7 @@ def test_there_is_one_head() -> None:
 
 
 def _heads() -> list[str]:
-    config = Config()
-    config.set_main_option("script_location", str(postgres.ROOT / "migrations"))
-    return list(ScriptDirectory.from_config(config).get_heads())
+    return list(ScriptDirectory.from_config(Config(postgres.ROOT / "migrations" / "alembic.ini")).get_heads())
 
 
 def test_every_table_of_an_org_has_forced_row_level_security(postgresql_database: DatabaseUnderTest) -> None:
