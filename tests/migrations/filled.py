@@ -1,4 +1,4 @@
-"""A row in every table that a database has, whatever revision its tables are at."""
+"""Rows for databases whose tables are at any revision."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -88,3 +88,64 @@ def _value(column: sa.Column[Any]) -> Any:
     if name in _VALUES:
         return _VALUES[name]
     return next(value for kind, value in _BY_TYPE.items() if isinstance(column.type, kind))
+
+
+def fill_document(connection: sa.Connection) -> str:
+    """An org, a document and a run that waits, all of one id, which is returned."""
+    one = new_id().hex
+    for statement in _DOCUMENT:
+        connection.exec_driver_sql(statement.format(id=one, hash=one * 2, now=_NOW))
+    return one
+
+
+def fill_job(connection: sa.Connection, run_id: str, stage: str, status: str = "PENDING") -> None:
+    """A job of that run."""
+    is_held, is_live = status == "PROCESSING", status in {"PENDING", "PROCESSING"}
+    values = {
+        "held": _NOW if is_held else "NULL",
+        "ended": "NULL" if is_live else _NOW,
+        "worker": "'a'" if is_held else "NULL",
+        "lease": f"'{run_id}'" if is_held else "NULL",
+    }
+    names = {"job": new_id().hex, "id": run_id, "stage": stage, "status": status, "now": _NOW}
+    connection.exec_driver_sql(_JOB.format(**names, **values))
+
+
+def fill_states(connection: sa.Connection) -> None:
+    """Also runs and jobs in each state that a row may be in."""
+    one = fill_document(connection)
+    for state in ("RUNNING", "SUCCEEDED", "TIMED_OUT", "FAILED", "CANCELLED"):
+        values = {
+            "started": _NOW if state != "FAILED" else "NULL",
+            "finished": _NOW if state != "RUNNING" else "NULL",
+            "failure": "'CANCELLED'" if state in {"FAILED", "CANCELLED"} else "NULL",
+        }
+        connection.exec_driver_sql(_RUN.format(run=new_id().hex, id=one, state=state, now=_NOW, **values))
+    for status in ("PROCESSING", "COMPLETED", "COMPLETED", "FAILED", "CANCELLED"):
+        fill_job(connection, one, "a", status)
+    fill_job(connection, one, "b")
+
+
+_NOW = "CURRENT_TIMESTAMP"
+_DOCUMENT = (
+    "INSERT INTO orgs (id, name, created_at) VALUES ('{id}', 'a', {now})",
+    """
+    INSERT INTO documents (id, org_id, filename, content_type, size_bytes, sha256, blob_path, status, created_at,
+        updated_at) VALUES ('{id}', '{id}', 'a', 'text/plain', 1, '{hash}', 'a', 'PROCESSING', {now}, {now})
+    """,
+    """
+    INSERT INTO processing_runs (id, org_id, document_id, state, trigger, created_at)
+    VALUES ('{id}', '{id}', '{id}', 'QUEUED', 'UPLOAD', {now})
+    """,
+)
+_RUN = """
+INSERT INTO processing_runs (id, org_id, document_id, state, trigger, created_at, started_at, finished_at, failure_type)
+VALUES ('{run}', '{id}', '{id}', '{state}', 'RETRY', {now}, {started}, {finished}, {failure})
+"""
+_JOB = """
+INSERT INTO document_processing_jobs (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint,
+    attempts, max_attempts, available_at, created_at, started_at, heartbeat_at, completed_at, locked_by, lease_id,
+    error_log, updated_at)
+VALUES ('{job}', '{id}', '{id}', '{id}', '{stage}', '{status}', 0, '{{}}', '{{}}', 0, 1, {now}, {now}, {held}, {held},
+    {ended}, {worker}, {lease}, '[]', {now})
+"""
