@@ -35,7 +35,7 @@ depends_on = None
 
 def upgrade() -> None:
     """Make everything, unless the earlier migrations have made it."""
-    if op.get_context().get_current_revision() == down_revision:
+    if op.get_context().get_current_revision() is not None:
         return
     connection = op.get_bind()
     is_postgresql = connection.dialect.name == "postgresql"
@@ -61,9 +61,8 @@ _tables = sa.MetaData(
     }
 )
 
-
 # Words are read by ranges, so they sort by their characters whatever the language of the database is.
-Word = Text().with_variant(Text(collation="C"), "postgresql")
+_Word = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 def _table(name: str, *parts: sa.schema.SchemaItem, primary_key: tuple[str, ...] = ("id",), **options: Any) -> None:
@@ -202,7 +201,7 @@ _table(
 _table(
     "document_words",
     *_required(Uuid, "org_id", "document_id"),
-    *_required(Word, "word"),
+    *_required(_Word, "word"),
     _belongs_to("documents", "document_id"),
     Index(None, "org_id", "word", "document_id"),
     primary_key=("org_id", "document_id", "word"),
