@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from flask import Flask, current_app
@@ -138,7 +139,7 @@ def schema_is_current() -> bool:
 @cache
 def _revisions() -> tuple[str | None, frozenset[str]]:
     """The newest migration and all of them: read once, since they don't change while a process lives."""
-    script = ScriptDirectory(str(_MIGRATIONS))
+    script = ScriptDirectory.from_config(Config(_MIGRATIONS / "alembic.ini"))
     return script.get_current_head(), frozenset(revision.revision for revision in script.walk_revisions())
 
 
