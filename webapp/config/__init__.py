@@ -207,7 +207,7 @@ STAGE_LIMIT_MAX = 10_000
 
 def _stage_limits(env: Reader) -> tuple[tuple[str, int], ...]:
     """`process_document=4,analyze=2`: so many jobs of a stage at once, in the whole installation."""
-    found = env.pairs("STAGE_LIMITS", "process_document=4")
+    found = env.pairs("STAGE_LIMITS", example="process_document=4")
     for stage, number in found:
         if stage not in STAGE_NAMES:
             raise SettingsError(f"STAGE_LIMITS: there is no stage {stage!r}. Stages: {', '.join(STAGE_NAMES)}.")

@@ -58,7 +58,7 @@ def cloud(env: Reader) -> dict[str, Any]:
 def _models(env: Reader) -> tuple[tuple[str, str], ...]:
     """Other models by content type. A type that nobody sends would change nothing, and nobody would notice."""
     name = "AZURE_DOCUMENTINTELLIGENCE_MODELS"
-    found = env.pairs(name, "image/jpeg=prebuilt-receipt")
+    found = env.pairs(name, example="image/jpeg=prebuilt-receipt")
     for content_type, _ in found:
         if content_type not in AZURE_READS:
             known = ", ".join(sorted(AZURE_READS))
