@@ -28,14 +28,14 @@ try:
 except SettingsError as error:
     sys.exit(str(error))
 
-bind = f"{_settings.host}:{_settings.port}"
-_taken = None if "GUNICORN_FD" in os.environ else port_trouble(_settings.host, _settings.port)
+bind = f"{_settings.server.host}:{_settings.server.port}"
+_taken = None if "GUNICORN_FD" in os.environ else port_trouble(_settings.server.host, _settings.server.port)
 if _taken:
     sys.exit(_taken)
 # The embedded host is one process; several web processes beside worker processes are as you like.
 workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
 worker_class = "webapp.serving.patience.PatientWorker"
-threads = _settings.web_threads
+threads = _settings.server.web_threads
 worker_connections = connections_max()
 # A kept-alive connection costs no thread.
 keepalive = 30
@@ -123,7 +123,7 @@ def _set_limits(worker: Any) -> None:
     limits = _settings.access
     worker.patience = Patience(idle_seconds=keepalive, bytes_per_second_min=limits.slowest_bytes_per_second)
     # Behind a proxy everybody comes from its address.
-    worker.connections_per_address = 0 if _settings.proxy_hops else limits.connections_per_address
+    worker.connections_per_address = 0 if _settings.server.proxy_hops else limits.connections_per_address
 
 
 def _leave(worker: Any, number: int, frame: FrameType | None) -> None:

@@ -17,7 +17,7 @@ def test_without_any_setting_it_runs_embedded_on_sqlite(tmp_path: Path) -> None:
     settings = read(tmp_path)
     assert settings.execution is Execution.EMBEDDED
     assert settings.database_url == f"sqlite:///{tmp_path}/data/docmill.sqlite3"
-    assert (settings.run_timeout_seconds, settings.job_max_attempts, settings.host) == (120, 1, "127.0.0.1")
+    assert (settings.run_timeout_seconds, settings.job_max_attempts, settings.server.host) == (120, 1, "127.0.0.1")
 
 
 @pytest.mark.parametrize("name", ["what?x=1", "50%41", "a b", "grün", "it's #1 @home:"])

@@ -1,6 +1,6 @@
 """Every setting, read once from the environment into one frozen object.
 
-This is the only package that reads the environment; newer settings are grouped by topic, a module each.
+This is the only package that reads the environment; settings are grouped by topic, a module each.
 A bad value is refused at start with a sentence that names the variable and says what would be right.
 """
 
@@ -11,10 +11,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from webapp.config import access, limits, models, paid, providers, sandbox
+from webapp.config import access, htmx, limits, models, providers, sandbox, server
+from webapp.config.group import Group
 from webapp.config.reader import Reader, SettingsError, kept_secret
 
-__all__ = ["HTMX_LOCAL", "Execution", "Settings", "SettingsError", "forget_owner"]
+__all__ = ["Execution", "Settings", "SettingsError", "forget_owner"]
 
 
 def forget_owner() -> None:
@@ -33,20 +34,14 @@ class Execution(StrEnum):
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What Docmill runs with. Each field's variable is its name in capitals."""
+class Settings(Group):
+    """What Docmill runs with: what everything needs, and a group for each topic."""
 
     database_url: str = field(repr=False)
     database_owner_url: str = field(repr=False)
     data_dir: Path
     secret_key: str = field(repr=False)
     execution: Execution
-    host: str
-    port: int
-    web_threads: int
-    public_url: str | None
-    trusted_hosts: tuple[str, ...]
-    proxy_hops: int
     worker_threads: int
     heartbeat_seconds: float
     zombie_after_seconds: float
@@ -108,24 +103,17 @@ class Settings:
     price_transcribe_second: float
     price_analyze_segment: float
     price_currency: str
-    htmx_url: str | None
-    htmx_integrity: str | None
-    session_days: int
+    server: server.ServerSettings
+    htmx: htmx.HtmxSettings
     limits: limits.LimitSettings
     access: access.AccessSettings
     sandbox: sandbox.SandboxSettings
     models: models.ModelSettings
-    paid: paid.PaidSettings
 
     @property
     def is_embedded(self) -> bool:
         """True where the web process itself does the work."""
         return self.execution is Execution.EMBEDDED
-
-    @property
-    def is_public_https(self) -> bool:
-        """True where people reach the pages over https, whatever the last proxy speaks to us."""
-        return (self.public_url or "").lower().startswith("https://")
 
     @property
     def upload_bytes_max(self) -> int:
@@ -150,12 +138,8 @@ def _read(env: Reader) -> Settings:
         data_dir=data_dir,
         secret_key=_secret_key(env, data_dir),
         execution=execution,
-        host=env.text("HOST", "127.0.0.1" if embedded else "0.0.0.0"),  # noqa: S104 - dynos are reached from outside
-        port=env.whole("PORT", 8000, most=65535),
-        web_threads=env.whole("WEB_THREADS", 32),
-        public_url=env.optional("PUBLIC_URL"),
-        trusted_hosts=env.names("TRUSTED_HOSTS"),
-        proxy_hops=env.whole("PROXY_HOPS", 0, least=0),
+        server=server.read(env, embedded=embedded),
+        htmx=htmx.read(env),
         worker_threads=env.whole("WORKER_THREADS", 4),
         heartbeat_seconds=env.seconds("HEARTBEAT_SECONDS", 30),
         zombie_after_seconds=env.seconds("ZOMBIE_AFTER_SECONDS", 7200),
@@ -174,16 +158,12 @@ def _read(env: Reader) -> Settings:
         extract_timeout_seconds=env.seconds("EXTRACT_TIMEOUT_SECONDS", 100 if embedded else 900),
         extract_memory_mb=env.whole("EXTRACT_MEMORY_MB", 2048, least=256),
         embed_threads=env.whole("EMBED_THREADS", 2),
-        htmx_url=_htmx_url(env),
-        htmx_integrity=env.integrity("HTMX_INTEGRITY"),
-        session_days=env.whole("SESSION_DAYS", 30, most=36_500),
         connection_neighbours=env.whole("CONNECTION_NEIGHBOURS", 5, most=50),
         connection_threshold=env.share("CONNECTION_THRESHOLD", 0.55),
         limits=limits.read(env),
         access=access.read(env),
         sandbox=sandbox.read(env),
         models=models.read(env),
-        paid=paid.read(env),
         **_queue(env),
         **providers.cloud(env),
         **providers.recordings(env, embedded=embedded),
@@ -262,16 +242,6 @@ def _database_url(name: str, url: str) -> str:
         if url.startswith(prefix):
             return "postgresql+psycopg://" + url.removeprefix(prefix)
     raise SettingsError(f"{name} must start with postgresql:// or sqlite:///, as in postgresql://user@host/docmill.")
-
-
-HTMX_LOCAL = "local"
-
-
-def _htmx_url(env: Reader) -> str | None:
-    """`local`, an address of this server (`/…`), or a web address."""
-    given = env.optional("HTMX_URL")
-    is_own = given is not None and given.startswith("/") and not given.startswith("//")
-    return given if given == HTMX_LOCAL or is_own else env.address("HTMX_URL")
 
 
 _SECRET_LENGTH_LEAST = 16

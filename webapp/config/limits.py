@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from webapp.config.group import Group
 from webapp.config.reader import Reader
 
 _MB, _GB = 1024**2, 1024**3
@@ -10,8 +11,8 @@ FILES_MAX = 1000
 
 
 @dataclass(frozen=True)
-class LimitSettings:
-    """How much an org may store, do and spend. Each field's variable is its name in capitals; 0 means no limit."""
+class LimitSettings(Group):
+    """How much an org may store, do and spend. 0 means no limit."""
 
     disk_free_min_mb: int
     max_org_gb: float

@@ -4,12 +4,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from webapp.config.group import Group
 from webapp.config.reader import Reader
 
 
 @dataclass(frozen=True)
-class ModelSettings:
-    """Where the local models lie, and where set-up may take them from. Each field's variable is its name."""
+class ModelSettings(Group):
+    """Where the local models lie, and where set-up may take them from."""
 
     models_dir: Path
     models_from: Path | str | None

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
+from webapp.config.group import Group
 from webapp.config.reader import Reader
 
 AUTO, REQUIRE = "auto", "require"
 
 
 @dataclass(frozen=True)
-class SandboxSettings:
-    """What holds the processes that read foreign files. Each field's variable is its name in capitals."""
+class SandboxSettings(Group):
+    """What holds the processes that read foreign files."""
 
     sandbox: str = AUTO
 
