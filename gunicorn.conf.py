@@ -42,7 +42,7 @@ keepalive = 30
 # Of the process, not of a request: it must say that it lives.
 timeout = 120
 # A drain comes to its end before gunicorn loses patience.
-graceful_timeout = int(_settings.drain_seconds) + 10
+graceful_timeout = int(_settings.queue.drain_seconds) + 10
 
 accesslog = None
 loglevel = "warning"

@@ -40,7 +40,7 @@ def main() -> int:
 
 def _work(workshop: Workshop, shutdown: Shutdown, settings: Settings) -> int:
     while not workshop.is_database_ready():
-        if shutdown.wait(settings.poll_seconds):
+        if shutdown.wait(settings.queue.poll_seconds):
             return 0
     refusal = workshop.reason_to_refuse()
     if refusal:

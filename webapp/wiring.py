@@ -25,10 +25,10 @@ def wire(settings: Settings) -> Services:
     requires_locks = settings.sandbox.is_required
     local = LocalExtractor(memory_mb=settings.extract_memory_mb, requires_locks=requires_locks)
     blobs = _blobs(settings)
-    retry = RetryPolicy(settings.backoff_base_seconds, settings.backoff_max_seconds)
+    retry = RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)
     return Services(
         settings=settings,
-        queue=SqlJobQueue(retry, stage_limits=dict(settings.stage_limits)),
+        queue=SqlJobQueue(retry, stage_limits=dict(settings.queue.stage_limits)),
         providers=Providers(
             blobs=blobs,
             # A local store lends the file itself.

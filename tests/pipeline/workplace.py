@@ -200,7 +200,7 @@ def make_workplace(settings: Settings, extractor: Extractor) -> Workplace:
     blobs = LocalBlobStore(settings.data_dir / "blobs")
     return Workplace(
         settings=settings,
-        queue=SqlJobQueue(RetryPolicy(settings.backoff_base_seconds, settings.backoff_max_seconds)),
+        queue=SqlJobQueue(RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)),
         providers=Providers(blobs=blobs, extractor=counted, embedder=embedder),
         extractor=counted,
         embedder=embedder,

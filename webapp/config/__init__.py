@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from webapp.config import access, htmx, limits, models, providers, sandbox, server
+from webapp.config import access, htmx, limits, models, providers, queue, sandbox, server
 from webapp.config.group import Group
 from webapp.config.reader import Reader, SettingsError, kept_secret
 
@@ -42,23 +41,6 @@ class Settings(Group):
     data_dir: Path
     secret_key: str = field(repr=False)
     execution: Execution
-    worker_threads: int
-    heartbeat_seconds: float
-    zombie_after_seconds: float
-    run_timeout_seconds: float
-    job_max_attempts: int
-    step_attempts: int
-    backoff_base_seconds: float
-    backoff_max_seconds: float
-    poll_seconds: float
-    drain_seconds: float
-    watchdog_seconds: float
-    stage_limits: tuple[tuple[str, int], ...]
-    worker_stages: tuple[str, ...]
-    bulk_upload_files: int
-    job_retention_days: float
-    event_retention_days: float
-    call_retention_days: float
     max_upload_mb: int
     blobs: str
     extraction: str
@@ -87,15 +69,12 @@ class Settings(Group):
     speechkit_operations_url: str
     speechkit_model: str
     speechkit_poll_interval_ms: int
-    transcribe_poll_max_attempts: int
     openai_transcribe_model: str
     openai_chat_model: str
     audio_hours_max: int
-    audio_run_timeout_seconds: float
     extract_timeout_seconds: float
     extract_memory_mb: int
     embed_threads: int
-    reembed: str
     connection_neighbours: int
     connection_threshold: float
     price_extract_page: float
@@ -103,6 +82,7 @@ class Settings(Group):
     price_transcribe_second: float
     price_analyze_segment: float
     price_currency: str
+    queue: queue.QueueSettings
     server: server.ServerSettings
     htmx: htmx.HtmxSettings
     limits: limits.LimitSettings
@@ -138,19 +118,9 @@ def _read(env: Reader) -> Settings:
         data_dir=data_dir,
         secret_key=_secret_key(env, data_dir),
         execution=execution,
+        queue=queue.read(env, embedded=embedded),
         server=server.read(env, embedded=embedded),
         htmx=htmx.read(env),
-        worker_threads=env.whole("WORKER_THREADS", 4),
-        heartbeat_seconds=env.seconds("HEARTBEAT_SECONDS", 30),
-        zombie_after_seconds=env.seconds("ZOMBIE_AFTER_SECONDS", 7200),
-        run_timeout_seconds=env.seconds("RUN_TIMEOUT_SECONDS", 120 if embedded else 7200),
-        job_max_attempts=env.whole("JOB_MAX_ATTEMPTS", 1 if embedded else 5),
-        step_attempts=env.whole("STEP_ATTEMPTS", 2),
-        backoff_base_seconds=env.seconds("BACKOFF_BASE_SECONDS", 30),
-        backoff_max_seconds=env.seconds("BACKOFF_MAX_SECONDS", 600),
-        poll_seconds=env.seconds("POLL_SECONDS", 1),
-        drain_seconds=env.seconds("DRAIN_SECONDS", 25, least=0),
-        watchdog_seconds=env.seconds("WATCHDOG_SECONDS", 60),
         max_upload_mb=env.whole("MAX_UPLOAD_MB", 512),
         blobs=providers.blobs(env),
         extraction=providers.extraction(env),
@@ -164,57 +134,9 @@ def _read(env: Reader) -> Settings:
         access=access.read(env),
         sandbox=sandbox.read(env),
         models=models.read(env),
-        **_queue(env),
         **providers.cloud(env),
-        **providers.recordings(env, embedded=embedded),
+        **providers.recordings(env),
     )
-
-
-def _queue(env: Reader) -> dict[str, Any]:
-    """How much is done at once, what goes first, and how long is remembered what was done."""
-    return {
-        "stage_limits": _stage_limits(env),
-        "worker_stages": _worker_stages(env),
-        "bulk_upload_files": env.whole("BULK_UPLOAD_FILES", 20),
-        "job_retention_days": env.days("JOB_RETENTION_DAYS", 30),
-        "event_retention_days": env.days("EVENT_RETENTION_DAYS", 0),
-        "call_retention_days": env.days("CALL_RETENTION_DAYS", 0),
-    }
-
-
-STAGE_LIMIT_MAX = 10_000
-
-
-def _stage_limits(env: Reader) -> tuple[tuple[str, int], ...]:
-    """`process_document=4,analyze=2`: so many jobs of a stage at once, in the whole installation."""
-    found = env.pairs("STAGE_LIMITS", example="process_document=4")
-    for stage, number in found:
-        if stage not in STAGE_NAMES:
-            raise SettingsError(f"STAGE_LIMITS: there is no stage {stage!r}. Stages: {', '.join(STAGE_NAMES)}.")
-        if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= STAGE_LIMIT_MAX):
-            example = "Example: STAGE_LIMITS=process_document=4."
-            raise SettingsError(f"STAGE_LIMITS: {stage}={number} is no limit from 1 to {STAGE_LIMIT_MAX}. {example}")
-    return tuple((stage, int(number)) for stage, number in found)
-
-
-def _worker_stages(env: Reader) -> tuple[str, ...]:
-    """`process_document,embed_anew`: the stages whose jobs workers take. Empty: all."""
-    stages = env.names("WORKER_STAGES")
-    if unknown := [stage for stage in stages if stage not in STAGE_NAMES]:
-        raise SettingsError(f"WORKER_STAGES: there is no stage {unknown[0]!r}. Stages: {', '.join(STAGE_NAMES)}.")
-    return stages
-
-
-# Settings are read before anything else is, so the names stand here as well as in the pipeline; a guard compares them.
-STAGE_NAMES = (
-    "process_document",
-    "extract_audio",
-    "transcribe_start",
-    "transcribe_poll",
-    "analyze",
-    "detect_connections",
-    "embed_anew",
-)
 
 
 def _execution(env: Reader, database_url: str) -> Execution:

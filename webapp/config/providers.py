@@ -44,7 +44,6 @@ def cloud(env: Reader) -> dict[str, Any]:
         "openai_embedding_model": env.text("OPENAI_EMBEDDING_MODEL", "text-embedding-3-small"),
         "openai_embedding_dimensions": _dimensions(env),
         "openai_embedding_batch": env.whole("OPENAI_EMBEDDING_BATCH", 16, most=2048),
-        "reembed": env.choice("REEMBED", "auto", ("auto", "ask")),
         "embed_concurrency": env.whole("EMBED_CONCURRENCY", 4, most=64),
         "price_extract_page": env.price("PRICE_EXTRACT_PAGE", 0.01),
         "price_embed_passage": env.price("PRICE_EMBED_PASSAGE", 0.000004),
@@ -66,11 +65,10 @@ def _models(env: Reader) -> tuple[tuple[str, str], ...]:
     return found
 
 
-def recordings(env: Reader, *, embedded: bool) -> dict[str, Any]:
+def recordings(env: Reader) -> dict[str, Any]:
     """What only those need who drop in recordings."""
     has_openai = bool(env.text("OPENAI_API_KEY"))
     speechkit_url = env.address("SPEECHKIT_URL")
-    run_timeout_seconds = env.seconds("RUN_TIMEOUT_SECONDS", 120 if embedded else 7200)
     return {
         "speech": _speech(env, has_openai=has_openai),
         "analysis": _analysis(env, has_openai=has_openai),
@@ -81,11 +79,9 @@ def recordings(env: Reader, *, embedded: bool) -> dict[str, Any]:
         "speechkit_operations_url": env.address("SPEECHKIT_OPERATIONS_URL") or speechkit_url or _SPEECHKIT_OPERATIONS,
         "speechkit_model": env.text("SPEECHKIT_MODEL", "general"),
         "speechkit_poll_interval_ms": env.whole("SPEECHKIT_POLL_INTERVAL_MS", 10_000),
-        "transcribe_poll_max_attempts": env.whole("TRANSCRIBE_POLL_MAX_ATTEMPTS", 20),
         "openai_transcribe_model": env.text("OPENAI_TRANSCRIBE_MODEL", "whisper-1"),
         "openai_chat_model": env.text("OPENAI_CHAT_MODEL", "gpt-4.1-mini"),
         "audio_hours_max": env.whole("AUDIO_HOURS_MAX", 4, most=24),
-        "audio_run_timeout_seconds": env.seconds("AUDIO_RUN_TIMEOUT_SECONDS", max(7200.0, run_timeout_seconds)),
     }
 
 

@@ -332,7 +332,7 @@ def _show_work() -> None:
     settings = _settings()
     with reading(everywhere=True):
         counts = services().queue.counts()
-        found = figures.workers(4 * settings.heartbeat_seconds)
+        found = figures.workers(4 * settings.queue.heartbeat_seconds)
     click.echo("jobs: " + ", ".join(f"{number} {status.lower()}" for status, number in counts.items()))
     alive = [worker for worker in found if worker.alive]
     if not alive:

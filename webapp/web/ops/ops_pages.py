@@ -191,7 +191,7 @@ def _overview(org: UUID) -> dict[str, Any]:
     with reading(org) as session:
         found = {
             "counts": _counts(org),
-            "workers": figures.workers(_BEATS_MISSED * settings.heartbeat_seconds),
+            "workers": figures.workers(_BEATS_MISSED * settings.queue.heartbeat_seconds),
             "spending": spending(org, settings.price_currency),
             "limits": org_limits(org),
             "outdated": selection.count(org, with_other_vectors(services())),
@@ -304,7 +304,7 @@ def _error_row(entry: Mapping[str, Any]) -> ErrorRow:
 
 
 def _retry(job_id: UUID, priority: int | None = None) -> UUID | Refusal:
-    who, attempts = principal(), services().settings.job_max_attempts
+    who, attempts = principal(), services().settings.queue.job_max_attempts
     return lifecycle.retry_job(services().queue, who.org_id, job_id, attempts, by=who.ref, priority=priority)
 
 
