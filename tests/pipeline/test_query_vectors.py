@@ -57,7 +57,7 @@ def test_a_question_asked_fifty_times_is_paid_once(office: Workplace, openai: Op
     assert bill(office) == {("ok", False): 1, ("ok", True): 49}
     for call in office.calls("search"):
         assert (call.provider, call.units, call.run_id) == ("openai", 1, None)
-        assert call.price == pytest.approx(office.settings.price_embed_passage)
+        assert call.price == pytest.approx(office.settings.prices.embed_passage)
 
 
 def test_threads_that_ask_at_once_pay_once(office: Workplace, openai: OpenAI) -> None:
@@ -205,7 +205,7 @@ def test_a_refusal_is_on_no_bill(office: Workplace, openai: OpenAI) -> None:
 
 def test_an_org_that_spent_its_money_searches_by_words(office: Workplace, openai: OpenAI) -> None:
     ask(office, "known before")
-    office.settings = changed(office.settings, "limits", spend_per_day=office.settings.price_embed_passage)
+    office.settings = changed(office.settings, "limits", spend_per_day=office.settings.prices.embed_passage)
     found = ask(office)
     assert (found.words_only, found.reason) == (True, WaitReason.SPEND_LIMIT)
     assert found.hits

@@ -10,7 +10,23 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from webapp.config import access, htmx, limits, models, providers, queue, sandbox, server
+from webapp.config import (
+    access,
+    azure,
+    connections,
+    embedding,
+    htmx,
+    limits,
+    models,
+    openai,
+    prices,
+    providers,
+    queue,
+    sandbox,
+    server,
+    speech,
+    speechkit,
+)
 from webapp.config.group import Group
 from webapp.config.reader import Reader, SettingsError, kept_secret
 
@@ -42,53 +58,25 @@ class Settings(Group):
     secret_key: str = field(repr=False)
     execution: Execution
     max_upload_mb: int
-    blobs: str
-    extraction: str
-    embeddings: str
-    azure_storage_connection_string: str = field(repr=False)
-    azure_storage_account_url: str | None
-    azure_storage_container: str
-    azure_documentintelligence_endpoint: str | None
-    azure_documentintelligence_key: str = field(repr=False)
-    azure_documentintelligence_models: tuple[tuple[str, str], ...]
-    azure_documentintelligence_window_pages: int
-    azure_documentintelligence_windows_at_once: int
-    openai_api_key: str = field(repr=False)
-    openai_base_url: str
-    openai_embedding_model: str
-    openai_embedding_dimensions: int
-    openai_embedding_batch: int
-    embed_concurrency: int
     provider_timeout_seconds: float
-    speech: str
-    analysis: str
-    speech_language: str
-    speech_threads: int
-    speechkit_api_key: str = field(repr=False)
-    speechkit_url: str
-    speechkit_operations_url: str
-    speechkit_model: str
-    speechkit_poll_interval_ms: int
-    openai_transcribe_model: str
-    openai_chat_model: str
     audio_hours_max: int
     extract_timeout_seconds: float
     extract_memory_mb: int
-    embed_threads: int
-    connection_neighbours: int
-    connection_threshold: float
-    price_extract_page: float
-    price_embed_passage: float
-    price_transcribe_second: float
-    price_analyze_segment: float
-    price_currency: str
-    queue: queue.QueueSettings
     server: server.ServerSettings
+    access: access.AccessSettings
     htmx: htmx.HtmxSettings
     limits: limits.LimitSettings
-    access: access.AccessSettings
+    queue: queue.QueueSettings
     sandbox: sandbox.SandboxSettings
     models: models.ModelSettings
+    embedding: embedding.EmbeddingSettings
+    speech: speech.SpeechSettings
+    connections: connections.ConnectionSettings
+    providers: providers.ProviderSettings
+    azure: azure.AzureSettings
+    openai: openai.OpenAISettings
+    speechkit: speechkit.SpeechKitSettings
+    prices: prices.PriceSettings
 
     @property
     def is_embedded(self) -> bool:
@@ -111,31 +99,33 @@ def _read(env: Reader) -> Settings:
     database_url = _database_url("DATABASE_URL", env.text("DATABASE_URL", _own_database(data_dir)))
     owner_url = env.optional("DATABASE_OWNER_URL")
     execution = _execution(env, database_url)
-    embedded = execution is Execution.EMBEDDED
+    embedded, chosen = execution is Execution.EMBEDDED, providers.read(env)
     return Settings(
         database_url=database_url,
         database_owner_url=_database_url("DATABASE_OWNER_URL", owner_url) if owner_url else database_url,
         data_dir=data_dir,
         secret_key=_secret_key(env, data_dir),
         execution=execution,
-        queue=queue.read(env, embedded=embedded),
-        server=server.read(env, embedded=embedded),
-        htmx=htmx.read(env),
+        provider_timeout_seconds=env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
         max_upload_mb=env.whole("MAX_UPLOAD_MB", 512),
-        blobs=providers.blobs(env),
-        extraction=providers.extraction(env),
-        embeddings=providers.embeddings(env),
+        audio_hours_max=env.whole("AUDIO_HOURS_MAX", 4, most=24),
         extract_timeout_seconds=env.seconds("EXTRACT_TIMEOUT_SECONDS", 100 if embedded else 900),
         extract_memory_mb=env.whole("EXTRACT_MEMORY_MB", 2048, least=256),
-        embed_threads=env.whole("EMBED_THREADS", 2),
-        connection_neighbours=env.whole("CONNECTION_NEIGHBOURS", 5, most=50),
-        connection_threshold=env.share("CONNECTION_THRESHOLD", 0.55),
-        limits=limits.read(env),
+        server=server.read(env, embedded=embedded),
         access=access.read(env),
+        htmx=htmx.read(env),
+        limits=limits.read(env),
+        queue=queue.read(env, embedded=embedded),
         sandbox=sandbox.read(env),
         models=models.read(env),
-        **providers.cloud(env),
-        **providers.recordings(env),
+        embedding=embedding.read(env),
+        speech=speech.read(env),
+        connections=connections.read(env),
+        providers=chosen,
+        azure=azure.read(env),
+        openai=openai.read(env, embeds=chosen.embeddings == "openai"),
+        speechkit=speechkit.read(env),
+        prices=prices.read(env),
     )
 
 

@@ -111,7 +111,7 @@ class Attempts:
             extract_timeout_seconds=settings.extract_timeout_seconds,
             job_attempts=self.policy.job_attempts,
             poll_attempts=self.policy.poll_attempts,
-            linking=Rules(settings.connection_neighbours, settings.connection_threshold),
+            linking=Rules(settings.connections.neighbours, settings.connections.threshold),
             prices=Prices.of(settings),
             times=CallTimes.of(settings),
             spend_per_day=settings.limits.spend_per_day,

@@ -192,7 +192,7 @@ def _overview(org: UUID) -> dict[str, Any]:
         found = {
             "counts": _counts(org),
             "workers": figures.workers(_BEATS_MISSED * settings.queue.heartbeat_seconds),
-            "spending": spending(org, settings.price_currency),
+            "spending": spending(org, settings.prices.currency),
             "limits": org_limits(org),
             "outdated": selection.count(org, with_other_vectors(services())),
             "database": session.get_bind().dialect.name,
