@@ -69,7 +69,7 @@ def post_worker_init(worker: Any) -> None:
     global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
     set_up_logging()
     _set_limits(worker)
-    if unlocked := refusal(required=_settings.sandbox.is_required):
+    if unlocked := refusal(required=_settings.parsers.requires_locks):
         _give_up(worker, unlocked)
     keep_what_is_loaded()
     # Beside the start: a child has to be asked.

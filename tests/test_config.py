@@ -32,10 +32,10 @@ def test_the_database_lies_in_the_data_folder_whatever_that_is_called(tmp_path: 
 
 
 def test_models_may_come_from_a_folder_or_an_address(tmp_path: Path) -> None:
-    assert read(tmp_path).models.models_from is None
-    assert read(tmp_path, MODELS_FROM=f"{tmp_path}/mirror").models.models_from == tmp_path / "mirror"
+    assert read(tmp_path).models.from_ is None
+    assert read(tmp_path, MODELS_FROM=f"{tmp_path}/mirror").models.from_ == tmp_path / "mirror"
     address = "https://mirror.example.com/models"
-    assert read(tmp_path, MODELS_FROM=f"{address}/").models.models_from == address
+    assert read(tmp_path, MODELS_FROM=f"{address}/").models.from_ == address
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])

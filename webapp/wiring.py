@@ -22,8 +22,8 @@ from webapp.services import Services
 
 def wire(settings: Settings) -> Services:
     """Choose the implementations; nothing is loaded or connected before it is needed."""
-    requires_locks = settings.sandbox.is_required
-    local = LocalExtractor(memory_mb=settings.extract_memory_mb, requires_locks=requires_locks)
+    requires_locks = settings.parsers.requires_locks
+    local = LocalExtractor(memory_mb=settings.parsers.extract_memory_mb, requires_locks=requires_locks)
     blobs = _blobs(settings)
     retry = RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)
     return Services(
@@ -89,7 +89,7 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
         name, at, dimensions = model.rpartition("@")
         if not at:
             return (
-                LocalEmbedder(settings.models.models_dir, threads=settings.embedding.threads)
+                LocalEmbedder(settings.models.dir, threads=settings.embedding.threads)
                 if model == LocalEmbedder.model
                 else None
             )
@@ -102,7 +102,7 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
 
 def _embedder(settings: Settings) -> Embedder:
     if settings.providers.embeddings == "local":
-        return LocalEmbedder(settings.models.models_dir, threads=settings.embedding.threads)
+        return LocalEmbedder(settings.models.dir, threads=settings.embedding.threads)
     return _openai_embedder(settings, settings.openai.embedding_model, settings.openai.embedding_dimensions)
 
 
@@ -120,7 +120,8 @@ def _openai_embedder(settings: Settings, name: str, dimensions: int) -> Embedder
 
 
 def _speech(settings: Settings) -> SpeechProviders:
-    reader = AudioDecoder(seconds_max=settings.audio_hours_max * 3600.0, requires_locks=settings.sandbox.is_required)
+    seconds_max = settings.limits.audio_hours_max * 3600.0
+    reader = AudioDecoder(seconds_max=seconds_max, requires_locks=settings.parsers.requires_locks)
     return SpeechProviders(reader, _recogniser(settings, reader), _analyst(settings))
 
 
@@ -128,7 +129,7 @@ def _recogniser(settings: Settings, reader: SoundReader) -> Recogniser:
     if settings.providers.speech == "local":
         threads, language = settings.speech.threads, settings.speech.language
         return LocalRecogniser(
-            settings.models.models_dir, threads=threads, language=language, requires_locks=settings.sandbox.is_required
+            settings.models.dir, threads=threads, language=language, requires_locks=settings.parsers.requires_locks
         )
     if settings.providers.speech == "openai":
         from webapp.providers.openai.client import connect  # noqa: PLC0415 - see above

@@ -115,7 +115,7 @@ def shop(bench: Bench) -> Callable[[Counter, Counter], Bench]:
 def upload(bench: Bench, number: int) -> UUID:
     services = bench.services
     body = io.BytesIO(f"# Note {number}\n\nWheat number {number} is ground.\n".encode())
-    incoming = receive(services.providers.blobs.incoming(), body, services.settings.upload_bytes_max)
+    incoming = receive(services.providers.blobs.incoming(), body, services.settings.limits.upload_bytes_max)
     return ingest(services, bench.org_id, incoming, f"{number}.txt").document.id
 
 

@@ -19,10 +19,10 @@ from webapp.config import (
     limits,
     models,
     openai,
+    parsers,
     prices,
     providers,
     queue,
-    sandbox,
     server,
     speech,
     speechkit,
@@ -57,17 +57,13 @@ class Settings(Group):
     data_dir: Path
     secret_key: str = field(repr=False)
     execution: Execution
-    max_upload_mb: int
     provider_timeout_seconds: float
-    audio_hours_max: int
-    extract_timeout_seconds: float
-    extract_memory_mb: int
     server: server.ServerSettings
     access: access.AccessSettings
     htmx: htmx.HtmxSettings
     limits: limits.LimitSettings
     queue: queue.QueueSettings
-    sandbox: sandbox.SandboxSettings
+    parsers: parsers.ParserSettings
     models: models.ModelSettings
     embedding: embedding.EmbeddingSettings
     speech: speech.SpeechSettings
@@ -83,11 +79,6 @@ class Settings(Group):
         """True where the web process itself does the work."""
         return self.execution is Execution.EMBEDDED
 
-    @property
-    def upload_bytes_max(self) -> int:
-        """The largest file that an upload may bring."""
-        return self.max_upload_mb * 1024 * 1024
-
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> "Settings":
         """Read and check everything; SettingsError where something cannot be right."""
@@ -95,11 +86,12 @@ class Settings(Group):
 
 
 def _read(env: Reader) -> Settings:
-    data_dir = env.folder("DATA_DIR", "var")
+    data_dir = models.data_dir(env)
     database_url = _database_url("DATABASE_URL", env.text("DATABASE_URL", _own_database(data_dir)))
     owner_url = env.optional("DATABASE_OWNER_URL")
     execution = _execution(env, database_url)
-    embedded, chosen = execution is Execution.EMBEDDED, providers.read(env)
+    embedded = execution is Execution.EMBEDDED
+    chosen = providers.read(env)
     return Settings(
         database_url=database_url,
         database_owner_url=_database_url("DATABASE_OWNER_URL", owner_url) if owner_url else database_url,
@@ -107,16 +99,12 @@ def _read(env: Reader) -> Settings:
         secret_key=_secret_key(env, data_dir),
         execution=execution,
         provider_timeout_seconds=env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
-        max_upload_mb=env.whole("MAX_UPLOAD_MB", 512),
-        audio_hours_max=env.whole("AUDIO_HOURS_MAX", 4, most=24),
-        extract_timeout_seconds=env.seconds("EXTRACT_TIMEOUT_SECONDS", 100 if embedded else 900),
-        extract_memory_mb=env.whole("EXTRACT_MEMORY_MB", 2048, least=256),
         server=server.read(env, embedded=embedded),
         access=access.read(env),
         htmx=htmx.read(env),
         limits=limits.read(env),
         queue=queue.read(env, embedded=embedded),
-        sandbox=sandbox.read(env),
+        parsers=parsers.read(env, embedded=embedded),
         models=models.read(env),
         embedding=embedding.read(env),
         speech=speech.read(env),

@@ -45,7 +45,7 @@ def _find(settings: Settings) -> Htmx:
     htmx = settings.htmx
     url = None if htmx.url == HTMX_LOCAL else htmx.url or CDN_URL
     # A mirror of the same file needs no hash of its own.
-    return Htmx(url, htmx.integrity or INTEGRITY, local_copy(settings.models.models_dir))
+    return Htmx(url, htmx.integrity or INTEGRITY, local_copy(settings.models.dir))
 
 
 def installed() -> Htmx:

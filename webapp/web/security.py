@@ -105,7 +105,7 @@ def _add_headers(response: Response) -> Response:
 
 def _for_templates(settings: Settings) -> dict[str, Any]:
     return {
-        "max_upload_mb": settings.max_upload_mb,
+        "max_upload_mb": settings.limits.max_upload_mb,
         "bulk_upload_files": settings.queue.bulk_upload_files,
         "current_user": current_user(),
     }

@@ -108,7 +108,7 @@ class Attempts:
             step_attempts=self.policy.step_attempts,
             deadline=claimed.deadline,
             stopping=stopping,
-            extract_timeout_seconds=settings.extract_timeout_seconds,
+            extract_timeout_seconds=settings.parsers.extract_timeout_seconds,
             job_attempts=self.policy.job_attempts,
             poll_attempts=self.policy.poll_attempts,
             linking=Rules(settings.connections.neighbours, settings.connections.threshold),

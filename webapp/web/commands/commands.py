@@ -260,7 +260,7 @@ def _show_locks() -> bool:
         return False
     held = ", ".join(name for name in sandbox_state.locks() if name not in lacking)
     click.echo(f"sandbox: {'missing ' + ', '.join(lacking) if lacking else 'ok'} (held: {held or 'nothing'})")
-    return not lacking or not _settings().sandbox.is_required
+    return not lacking or not _settings().parsers.requires_locks
 
 
 def _show_row_security() -> bool:

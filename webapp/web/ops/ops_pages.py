@@ -211,7 +211,7 @@ def _overview(org: UUID) -> dict[str, Any]:
         "mode": settings.execution.value,
         "providers": provider_rows(),
         "locks": _locks(),
-        "sandbox": settings.sandbox.sandbox,
+        "sandbox": settings.parsers.sandbox,
         "disk_free_bytes": shutil.disk_usage(settings.data_dir).free if settings.data_dir.exists() else None,
     }
 
