@@ -28,21 +28,21 @@ try:
 except SettingsError as error:
     sys.exit(str(error))
 
-bind = f"{_settings.host}:{_settings.port}"
-_taken = None if "GUNICORN_FD" in os.environ else port_trouble(_settings.host, _settings.port)
+bind = f"{_settings.server.host}:{_settings.server.port}"
+_taken = None if "GUNICORN_FD" in os.environ else port_trouble(_settings.server.host, _settings.server.port)
 if _taken:
     sys.exit(_taken)
 # The embedded host is one process; several web processes beside worker processes are as you like.
 workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
 worker_class = "webapp.serving.patience.PatientWorker"
-threads = _settings.web_threads
+threads = _settings.server.web_threads
 worker_connections = connections_max()
 # A kept-alive connection costs no thread.
 keepalive = 30
 # Of the process, not of a request: it must say that it lives.
 timeout = 120
 # A drain comes to its end before gunicorn loses patience.
-graceful_timeout = int(_settings.drain_seconds) + 10
+graceful_timeout = int(_settings.queue.drain_seconds) + 10
 
 accesslog = None
 loglevel = "warning"
@@ -69,7 +69,7 @@ def post_worker_init(worker: Any) -> None:
     global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
     set_up_logging()
     _set_limits(worker)
-    if unlocked := refusal(required=_settings.sandbox.is_required):
+    if unlocked := refusal(required=_settings.parsers.requires_locks):
         _give_up(worker, unlocked)
     keep_what_is_loaded()
     # Beside the start: a child has to be asked.
@@ -123,7 +123,7 @@ def _set_limits(worker: Any) -> None:
     limits = _settings.access
     worker.patience = Patience(idle_seconds=keepalive, bytes_per_second_min=limits.slowest_bytes_per_second)
     # Behind a proxy everybody comes from its address.
-    worker.connections_per_address = 0 if _settings.proxy_hops else limits.connections_per_address
+    worker.connections_per_address = 0 if _settings.server.proxy_hops else limits.connections_per_address
 
 
 def _leave(worker: Any, number: int, frame: FrameType | None) -> None:

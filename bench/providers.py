@@ -163,7 +163,7 @@ def main() -> None:
                 use(place, openai(url, batch=batch))
                 _print_book(f"{name:<11} book, calls of 50 ms for {batch} texts", *book(place, seed))
         with opened() as variables, workplace(variables) as place:
-            use(place, LocalEmbedder(place.settings.models.models_dir, threads=2))
+            use(place, LocalEmbedder(place.settings.models.dir, threads=2))
             _print_book(f"{name:<11} book, model on this machine", *book(place, 0))
 
 

@@ -8,7 +8,6 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 from flask import Flask
 from flask_migrate import upgrade
@@ -43,10 +42,10 @@ def main() -> None:
 
 
 def _measure(variables: dict[str, str], jobs: int) -> str:
-    settings = Settings.from_environment({"SECRET_KEY": new_id().hex, **variables})
+    settings = Settings.from_environment({"SECRET_KEY": new_id().hex, "JOB_RETENTION_DAYS": "30", **variables})
     app = Flask("webapp")
     init_database(app, settings)
-    services = replace(wire(settings), settings=replace(settings, job_retention_days=30.0))
+    services = wire(settings)
     with app.app_context():
         upgrade()
         _fill(services.queue, jobs)

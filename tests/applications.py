@@ -94,7 +94,7 @@ class Keeper:
 
     def _services(self, settings: Settings) -> Services:
         services = wire(settings)
-        if settings.extract_memory_mb != MEMORY_MB:
+        if settings.parsers.extract_memory_mb != MEMORY_MB:
             return services
         return replace(services, providers=replace(services.providers, extractor=self.extractor, artist=self.pictures))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.guards.sources import ROOT
-from webapp.config import STAGE_NAMES
+from webapp.config.queue import STAGE_NAMES
 from webapp.documents.states import EventKind
 from webapp.pipeline.handlers import HANDLERS, STEP_FUNCTIONS
 from webapp.runs.stages import STAGES, progress_at, way_of

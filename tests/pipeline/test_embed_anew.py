@@ -1,11 +1,11 @@
 """Another model's vectors: in the background, without reading anything again, and without paying twice."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from tests.bare import changed
 from tests.pipeline.workplace import Crash, Fallible, Workplace, prose
 from webapp.db import reading
 from webapp.documents.model import Artifact
@@ -77,9 +77,9 @@ def test_a_crash_costs_one_call(renewing: Workplace) -> None:
 
 
 def test_it_begins_by_itself_unless_the_settings_say_ask(renewing: Workplace) -> None:
-    renewing.settings = replace(renewing.settings, reembed="ask")
+    renewing.settings = changed(renewing.settings, "queue", reembed="ask")
     assert chores.renew_vectors(renewing) == 0
-    renewing.settings = replace(renewing.settings, reembed="auto")
+    renewing.settings = changed(renewing.settings, "queue", reembed="auto")
     assert chores.renew_vectors(renewing, lambda: True) == 0
     assert chores.renew_vectors(renewing) == 2
     assert chores.renew_vectors(renewing) == 0

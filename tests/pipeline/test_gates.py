@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from tests import samples, sounds
-from tests.bare import DatabaseUnderTest
+from tests.bare import DatabaseUnderTest, changed
 from tests.emulators.clients import azure_extractor, openai_embedder
 from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
@@ -210,8 +210,7 @@ def _spend(workplace: Workplace, price: float, days_ago: int = 0, **more: Any) -
 
 
 def _limit(workplace: Workplace, spend_per_day: float) -> None:
-    limits = replace(workplace.settings.limits, spend_per_day=spend_per_day)
-    workplace.settings = replace(workplace.settings, limits=limits)
+    workplace.settings = changed(workplace.settings, "limits", spend_per_day=spend_per_day)
 
 
 def test_what_counts_as_spent_today(workplace: Workplace) -> None:

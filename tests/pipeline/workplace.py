@@ -92,7 +92,7 @@ class Workplace(Services):
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def upload(self, data: bytes, filename: str = "a.txt", org_id: UUID | None = None) -> Ingested:
-        incoming = receive(self.providers.blobs.incoming(), io.BytesIO(data), self.settings.upload_bytes_max)
+        incoming = receive(self.providers.blobs.incoming(), io.BytesIO(data), self.settings.limits.upload_bytes_max)
         return ingest(self, org_id or self.org_id, incoming, filename)
 
     def reprocess(self, document_id: UUID, *, max_attempts: int = 5) -> UUID:
@@ -200,7 +200,7 @@ def make_workplace(settings: Settings, extractor: Extractor) -> Workplace:
     blobs = LocalBlobStore(settings.data_dir / "blobs")
     return Workplace(
         settings=settings,
-        queue=SqlJobQueue(RetryPolicy(settings.backoff_base_seconds, settings.backoff_max_seconds)),
+        queue=SqlJobQueue(RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)),
         providers=Providers(blobs=blobs, extractor=counted, embedder=embedder),
         extractor=counted,
         embedder=embedder,

@@ -12,6 +12,7 @@ from flask import Flask
 from werkzeug.datastructures import FileStorage
 from werkzeug.test import TestResponse, encode_multipart
 
+from tests.bare import changed
 from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import File, notes, read_json, send, services_of, shelve
@@ -27,8 +28,7 @@ KB, GB = 1024, 1024**3
 def limit(app: Flask, **limits: Any) -> None:
     """Other limits for this test."""
     found = services_of(app)
-    settings = replace(found.settings, limits=replace(found.settings.limits, **limits))
-    app.extensions["docmill"] = replace(found, settings=settings)
+    app.extensions["docmill"] = replace(found, settings=changed(found.settings, "limits", **limits))
 
 
 def stored(app: Flask, org_id: UUID) -> int:

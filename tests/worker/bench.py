@@ -9,6 +9,7 @@ from uuid import UUID
 from flask import Flask
 from sqlalchemy import event, update
 
+from tests.bare import changed
 from tests.documents.rows import events_of, new_document, new_org, run
 from webapp.clock import after, monotonic
 from webapp.db import transaction
@@ -104,8 +105,9 @@ class Bench:
     def make(cls, app: Flask, settings: Any) -> "Bench":
         return cls(app, wire(settings))
 
-    def with_settings(self, **changes: Any) -> "Bench":
-        settings = replace(self.services.settings, **changes)
+    def with_queue(self, **changes: Any) -> "Bench":
+        """Other settings of the queue."""
+        settings = changed(self.services.settings, "queue", **changes)
         self.services = replace(self.services, settings=settings)
         self.policy = ExecutionPolicy.of(settings)
         return self
@@ -138,7 +140,7 @@ class Bench:
         pool = Pool(
             f"worker-{len(self.pools)}",
             self.attempts(handler),
-            PoolSize(threads, settings.poll_seconds),
+            PoolSize(threads, settings.queue.poll_seconds),
             self.broken.append,
         )
         self.pools.append(pool)

@@ -43,7 +43,7 @@ class Stuck:
 
 @pytest.fixture
 def stuck(bench: Bench) -> Iterator[Stuck]:
-    bench.with_settings(run_timeout_seconds=WINDOW_SECONDS)
+    bench.with_queue(run_timeout_seconds=WINDOW_SECONDS)
     stuck = Stuck()
     yield stuck
     stuck.close()

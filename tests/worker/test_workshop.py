@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from tests.bare import changed
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
 from webapp.app import create_app
@@ -79,7 +80,7 @@ def test_threads_of_a_process_may_report_it_at_the_same_moment(bench: Bench) -> 
 
 def test_a_worker_takes_the_jobs_of_its_stages_alone(bench: Bench) -> None:
     others, own = bench.new_run(), bench.new_run(stage=EMBED_ANEW)
-    settings = replace(bench.services.settings, worker_stages=(EMBED_ANEW,))
+    settings = changed(bench.services.settings, "queue", worker_stages=(EMBED_ANEW,))
     workshop = Workshop(
         replace(bench.services, settings=settings),
         bench.broken.append,

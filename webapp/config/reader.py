@@ -39,7 +39,7 @@ class Reader:
     def names(self, name: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
 
-    def pairs(self, name: str, example: str) -> tuple[tuple[str, str], ...]:
+    def pairs(self, name: str, *, example: str) -> tuple[tuple[str, str], ...]:
         """`a=b,c=d` as pairs; an entry that lacks a half is refused."""
         found = []
         for entry in self.names(name):

@@ -111,7 +111,7 @@ class NoTransaction(RuntimeError):
 def init_database(app: Flask, settings: Settings) -> None:
     """Connect the application to its database; the engine opens connections when first used."""
     app.config["SQLALCHEMY_DATABASE_URI"] = settings.database_url
-    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(settings.database_url, settings.web_threads)
+    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(settings.database_url, settings.server.web_threads)
     app.config["DOCMILL_SETTINGS"] = settings
     db.init_app(app)
     _tighten_files(settings)

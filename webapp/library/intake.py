@@ -235,7 +235,7 @@ def _commit(services: Services, document: Document, priority: int) -> Ingested:
             document.org_id,
             document.id,
             document.content_type,
-            max_attempts=services.settings.job_max_attempts,
+            max_attempts=services.settings.queue.job_max_attempts,
             priority=priority,
         )
         return Ingested(document, IngestedRun(run_id, RunState.QUEUED))

@@ -106,7 +106,7 @@ def _queue_some(services: Services, org_id: UUID, ids: list[UUID], priority: int
                 continue
             if transitions.live_of(document_id):
                 continue
-            attempts = services.settings.job_max_attempts
+            attempts = services.settings.queue.job_max_attempts
             trigger = RunTrigger.REPROCESS
             lifecycle.queue_run(
                 services.queue, org_id, document_id, trigger, max_attempts=attempts, priority=priority, stage=stage

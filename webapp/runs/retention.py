@@ -35,9 +35,9 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
     """Forget old jobs, events and calls; how many of each. A setting of 0 keeps them for ever."""
     settings, ending = services.settings, ending or threading.Event()
     pages: dict[str, tuple[float, Page]] = {
-        "jobs": (settings.job_retention_days, services.queue.prune),
-        "events": (settings.event_retention_days, EVENTS.prune_page),
-        "calls": (settings.call_retention_days, CALLS.prune_page),
+        "jobs": (settings.queue.job_retention_days, services.queue.prune),
+        "events": (settings.queue.event_retention_days, EVENTS.prune_page),
+        "calls": (settings.queue.call_retention_days, CALLS.prune_page),
         "audit": (settings.access.audit_retention_days, audit.PRUNABLE.prune_page),
     }
     done = {what: prune_all(partial(page, days * _DAY), ending) for what, (days, page) in pages.items() if days > 0}

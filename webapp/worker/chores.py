@@ -37,7 +37,7 @@ _NAMED_MAX = 20
 def reset_silent(services: Services) -> int:
     """Take jobs back from workers that have sent no heartbeat for too long."""
     total = 0
-    while found := lifecycle.reset_silent(services.queue, services.settings.zombie_after_seconds):
+    while found := lifecycle.reset_silent(services.queue, services.settings.queue.zombie_after_seconds):
         for reset in found:
             _log.warning("job %s was taken from silent worker %s: %s", reset.job_id, reset.locked_by, reset.status)
         total += len(found)
@@ -64,7 +64,7 @@ def _overdue(services: Services, timeout_seconds: float) -> Iterator[list[LiveRu
         beyond = page[-1].id if page else None
         with reading(everywhere=True):
             page = transitions.overdue(
-                timeout_seconds, services.settings.audio_run_timeout_seconds, _BATCH, beyond=beyond
+                timeout_seconds, services.settings.queue.audio_run_timeout_seconds, _BATCH, beyond=beyond
             )
         if page:
             yield page
@@ -208,7 +208,7 @@ def renew_vectors(services: Services, is_ending: Callable[[], bool] = bool) -> i
 
     Documents whose newest run failed are left to people: what failed once may fail every day.
     """
-    if services.settings.reembed != "auto":
+    if services.settings.queue.reembed != "auto":
         return 0
     with reading(everywhere=True):
         ids = [org.id for org in orgs.everyone()]

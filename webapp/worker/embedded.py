@@ -29,7 +29,7 @@ class EmbeddedHost:
     """
 
     def __init__(self, services: Services, handlers: Mapping[str, Handler] = HANDLERS) -> None:
-        self._poll_seconds = services.settings.poll_seconds
+        self._poll_seconds = services.settings.queue.poll_seconds
         self._shutdown = Shutdown()
         self._is_working = threading.Event()
         self._has_ended = True

@@ -51,7 +51,7 @@ class Pool:
         *,
         may_work: Callable[[], bool] = lambda: True,
     ) -> None:
-        settings = attempts.services.settings
+        settings = attempts.services.settings.queue
         self._worker = worker
         self._attempts = attempts
         self._may_work = may_work

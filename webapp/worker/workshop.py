@@ -54,15 +54,15 @@ class Workshop:
         self._waits_for: str | None = None
         self._settings = self._services.settings
         self._policy = ExecutionPolicy.of(self._settings)
-        wanted = self._settings.worker_stages or handlers
+        wanted = self._settings.queue.worker_stages or handlers
         handlers = {stage: handler for stage, handler in handlers.items() if stage in wanted}
-        self.check_seconds: float = min(_CHECK_SECONDS, self._settings.heartbeat_seconds)
-        self._registration = Registration(self._settings.worker_threads)
+        self.check_seconds: float = min(_CHECK_SECONDS, self._settings.queue.heartbeat_seconds)
+        self._registration = Registration(self._settings.queue.worker_threads)
         self._saver = Saver(on_broken)
         self._pool = Pool(
             self._registration.name,
             Attempts(self._services, self._policy, handlers, self._saver.watch),
-            PoolSize(self._settings.worker_threads, self._settings.poll_seconds),
+            PoolSize(self._settings.queue.worker_threads, self._settings.queue.poll_seconds),
             on_broken,
             may_work=self._may_take_jobs,
         )
@@ -100,7 +100,7 @@ class Workshop:
         self._saver.start()
         self._pool.start()
         self._watchdog.start()
-        _log.info("working with %d threads as %s", self._settings.worker_threads, self._registration.name)
+        _log.info("working with %d threads as %s", self._settings.queue.worker_threads, self._registration.name)
 
     def check(self) -> None:
         """Call every `check_seconds`, from a thread that does nothing else."""
@@ -114,7 +114,7 @@ class Workshop:
         """Let running jobs end, or hand them back; says whether all threads have ended."""
         self._ending.set()
         self._watchdog.stop()
-        ended = self._pool.drain(self._settings.drain_seconds)
+        ended = self._pool.drain(self._settings.queue.drain_seconds)
         self._saver.stop()
         if self._presence is not None:
             self._presence.stop()
@@ -142,16 +142,16 @@ class Workshop:
             wake=self._pool.wake,
             on_return=self._pool.beat_soon,
             on_broken=on_broken,
-            look_seconds=min(LOOK_SECONDS, self._settings.poll_seconds),
+            look_seconds=min(LOOK_SECONDS, self._settings.queue.poll_seconds),
         )
 
     def _timers(self) -> list[Timer]:
-        services, every = self._services, self._settings.watchdog_seconds
+        services, every = self._services, self._settings.queue.watchdog_seconds
         timeout = self._policy.run_timeout_seconds
         only_worker = self._registration.name if self._policy.ends_orphans_at_start else None
         return [
             Timer("reset gone", partial(chores.reset_gone, services, only_worker), min(every, _SHORTLY)),
-            Timer("report", self._registration.report, self._settings.heartbeat_seconds),
+            Timer("report", self._registration.report, self._settings.queue.heartbeat_seconds),
             Timer("reset silent jobs", partial(chores.reset_silent, services), every),
             Timer("book lost calls", partial(chores.book_lost_calls, services), every),
             Timer(

@@ -25,9 +25,10 @@ class CallTimes:
     @classmethod
     def of(cls, settings: Settings) -> "CallTimes":
         """As the settings say."""
+        queue = settings.queue
         return cls(
             call_seconds=settings.provider_timeout_seconds,
-            silent_seconds=_BEATS_MISSED * settings.heartbeat_seconds,
-            keep_seconds=settings.zombie_after_seconds,
-            drain_seconds=settings.drain_seconds,
+            silent_seconds=_BEATS_MISSED * queue.heartbeat_seconds,
+            keep_seconds=queue.zombie_after_seconds,
+            drain_seconds=queue.drain_seconds,
         )

@@ -18,13 +18,14 @@ class Prices:
     @classmethod
     def of(cls, settings: Settings) -> "Prices":
         """As the settings say."""
+        prices = settings.prices
         return cls(
             {
-                "extract": settings.price_extract_page,
-                "embed": settings.price_embed_passage,
-                "transcribe": settings.price_transcribe_second,
-                "search": settings.price_embed_passage,
-                "analyze": settings.price_analyze_segment,
+                "extract": prices.extract_page,
+                "embed": prices.embed_passage,
+                "transcribe": prices.transcribe_second,
+                "search": prices.embed_passage,
+                "analyze": prices.analyze_segment,
             }
         )
 

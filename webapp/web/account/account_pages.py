@@ -99,7 +99,7 @@ def set_password() -> Response:
         errors[proof.FIELD] = unproven
     if errors:
         return _password_form(has_password, asks=has_password and not is_known, errors=errors)
-    days = services().settings.session_days
+    days = services().settings.access.session_days
     token = sign_in.set_password(who.org_id, user_id, request.form["password"], days, visitors.visit())
     response = _redirect(url_for("account.show"))
     cookies.keep_session(response, token, days)
@@ -143,7 +143,7 @@ def _let_in(user: User, wanted: str | None, via: str = "password") -> Response:
     before = current_user()
     if before:
         _close_session(before)
-    days = services().settings.session_days
+    days = services().settings.access.session_days
     response = _go(wanted)
     cookies.keep_session(response, sign_in.start_session(user, days, visitors.visit(via)), days)
     cookies.keep_device(response, user.email)

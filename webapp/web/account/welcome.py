@@ -34,11 +34,12 @@ def announce(app: Flask) -> None:
 
 def base_url(settings: Settings) -> str:
     """The address of the pages, as people type it."""
-    if settings.public_url:
-        return settings.public_url.rstrip("/")
-    everywhere = settings.host in {"0.0.0.0", "::", ""}  # noqa: S104 - compared with, not listened on
-    host = "127.0.0.1" if everywhere else settings.host
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
+    server = settings.server
+    if server.public_url:
+        return server.public_url.rstrip("/")
+    everywhere = server.host in {"0.0.0.0", "::", ""}  # noqa: S104 - compared with, not listened on
+    host = "127.0.0.1" if everywhere else server.host
+    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
 
 
 def new_link(user: User, settings: Settings, life_seconds: int = links.LIFE_SECONDS) -> str:

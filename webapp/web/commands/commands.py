@@ -5,7 +5,7 @@ the standard error, so that `TOKEN=$(flask … tokens create …)` holds a token
 """
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Protocol
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from webapp.accounts.roles import PEOPLE_ROLES, SCOPE_OF_ROLE, Role, Scope
 from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.clock import new_id
 from webapp.config import Settings
+from webapp.config.group import Group
 from webapp.db import reading, row_security, transaction
 from webapp.provider_errors import ProviderError
 from webapp.sandbox import state as sandbox_state
@@ -235,18 +236,18 @@ def _show_settings() -> None:
     settings = _settings()
     shown = _shown(settings)
     # The password is left out; the rest of the address says which database it is.
-    shown["database_url"] = make_url(settings.database_url).render_as_string(hide_password=True)
+    shown["DATABASE_URL"] = make_url(settings.database_url).render_as_string(hide_password=True)
     for name, value in sorted(shown.items()):
-        click.echo(f"{name.upper()}={'' if value is None else value}")
+        click.echo(f"{name}={'' if value is None else value}")
 
 
-def _shown(group: object) -> dict[str, object]:
-    """The settings of a group and of those within, without secrets."""
+def _shown(group: Group) -> dict[str, object]:
+    """The variables of a group and of those within, without secrets."""
     found: dict[str, object] = {}
-    for item in fields(group) if is_dataclass(group) else ():
+    for item in fields(group):
         value = getattr(group, item.name)
         if item.repr:
-            found |= _shown(value) if is_dataclass(value) else {item.name: value}
+            found |= _shown(value) if isinstance(value, Group) else {group.variable(item.name): value}
     return found
 
 
@@ -259,7 +260,7 @@ def _show_locks() -> bool:
         return False
     held = ", ".join(name for name in sandbox_state.locks() if name not in lacking)
     click.echo(f"sandbox: {'missing ' + ', '.join(lacking) if lacking else 'ok'} (held: {held or 'nothing'})")
-    return not lacking or not _settings().sandbox.is_required
+    return not lacking or not _settings().parsers.requires_locks
 
 
 def _show_row_security() -> bool:
@@ -331,7 +332,7 @@ def _show_work() -> None:
     settings = _settings()
     with reading(everywhere=True):
         counts = services().queue.counts()
-        found = figures.workers(4 * settings.heartbeat_seconds)
+        found = figures.workers(4 * settings.queue.heartbeat_seconds)
     click.echo("jobs: " + ", ".join(f"{number} {status.lower()}" for status, number in counts.items()))
     alive = [worker for worker in found if worker.alive]
     if not alive:

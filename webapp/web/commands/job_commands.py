@@ -7,7 +7,7 @@ import click
 
 from webapp.accounts import audit
 from webapp.accounts.audit import COMMAND_LINE, Action
-from webapp.config import STAGE_LIMIT_MAX
+from webapp.config.queue import STAGE_LIMIT_MAX
 from webapp.db import reading, transaction
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
@@ -147,7 +147,7 @@ def _each(ids: list[UUID], done: str, act: Callable[[UUID], Refusal | None]) -> 
 
 def _retry(org_id: UUID, job_id: UUID, priority: int | None) -> Refusal | None:
     found = services()
-    attempts = found.settings.job_max_attempts
+    attempts = found.settings.queue.job_max_attempts
     outcome = lifecycle.retry_job(found.queue, org_id, job_id, attempts, by=NAME, priority=priority)
     if not isinstance(outcome, Refusal):
         click.echo(f"{job_id}: run {outcome}")

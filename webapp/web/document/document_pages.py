@@ -189,7 +189,7 @@ def reprocess(document_id: UUID) -> Response:
     reprocess_left(org)
     try:
         lifecycle.queue_run(
-            found.queue, org, document_id, RunTrigger.REPROCESS, max_attempts=found.settings.job_max_attempts
+            found.queue, org, document_id, RunTrigger.REPROCESS, max_attempts=found.settings.queue.job_max_attempts
         )
     except transitions.DocumentMissing as error:
         raise Problem(404) from error

@@ -48,7 +48,7 @@ class UploadSeats:
 
 def init_upload_seats(app: Flask, settings: Settings) -> None:
     """The seats are the application's: each web process builds one."""
-    seats = upload_seats(settings.web_threads)
+    seats = upload_seats(settings.server.web_threads)
     app.extensions["docmill_upload_seats"] = UploadSeats(seats, settings.access.uploads_per_org)
     app.teardown_request(_leave)
 

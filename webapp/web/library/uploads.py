@@ -102,7 +102,7 @@ class UploadRequest(Request):
             return super()._get_file_stream(total_content_length, content_type, filename, content_length)
         count_file()
         found = services()
-        part = Part(found.providers.blobs.incoming(), found.settings.upload_bytes_max)
+        part = Part(found.providers.blobs.incoming(), found.settings.limits.upload_bytes_max)
         g.setdefault("upload_parts", []).append(part)
         return part  # type: ignore[return-value] # all that a form parser asks of a file is here
 

@@ -37,5 +37,5 @@ def org_limits(org_id: UUID) -> OrgLimits:
         stored_bytes_max=settings.limits.org_bytes_max,
         spent_today=spent_today(org_id),
         spend_per_day=settings.limits.spend_per_day,
-        currency=settings.price_currency,
+        currency=settings.prices.currency,
     )

@@ -191,8 +191,8 @@ def _overview(org: UUID) -> dict[str, Any]:
     with reading(org) as session:
         found = {
             "counts": _counts(org),
-            "workers": figures.workers(_BEATS_MISSED * settings.heartbeat_seconds),
-            "spending": spending(org, settings.price_currency),
+            "workers": figures.workers(_BEATS_MISSED * settings.queue.heartbeat_seconds),
+            "spending": spending(org, settings.prices.currency),
             "limits": org_limits(org),
             "outdated": selection.count(org, with_other_vectors(services())),
             "database": session.get_bind().dialect.name,
@@ -211,7 +211,7 @@ def _overview(org: UUID) -> dict[str, Any]:
         "mode": settings.execution.value,
         "providers": provider_rows(),
         "locks": _locks(),
-        "sandbox": settings.sandbox.sandbox,
+        "sandbox": settings.parsers.sandbox,
         "disk_free_bytes": shutil.disk_usage(settings.data_dir).free if settings.data_dir.exists() else None,
     }
 
@@ -304,7 +304,7 @@ def _error_row(entry: Mapping[str, Any]) -> ErrorRow:
 
 
 def _retry(job_id: UUID, priority: int | None = None) -> UUID | Refusal:
-    who, attempts = principal(), services().settings.job_max_attempts
+    who, attempts = principal(), services().settings.queue.job_max_attempts
     return lifecycle.retry_job(services().queue, who.org_id, job_id, attempts, by=who.ref, priority=priority)
 
 

@@ -14,7 +14,7 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 
 from webapp.accounts import actors, orgs
 from webapp.accounts.audit import Action
-from webapp.config import STAGE_LIMIT_MAX
+from webapp.config.queue import STAGE_LIMIT_MAX
 from webapp.db import reading, transaction
 from webapp.db.bounded import Count
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
