@@ -12,11 +12,10 @@ from typing import Any
 from gunicorn.workers.gthread import TConn
 
 from webapp.serving.arrival import Arrival
+from webapp.serving.capacity import SMALL_ANSWER_BYTES
 from webapp.serving.inflow import Inflow, Patience
 
 _BLOCK_BYTES = 1 << 18
-# More than any page is without signing in, and than most are.
-_UNSENT_BYTES_MAX = 1 << 17
 
 
 class PacedSocket(socket.socket):
@@ -35,7 +34,7 @@ class PacedSocket(socket.socket):
         rest = memoryview(data).cast("B")
         if not self.unsent:
             rest = rest[self._send_now(rest) :]
-        if len(self.unsent) + len(rest) <= _UNSENT_BYTES_MAX:
+        if len(self.unsent) + len(rest) <= SMALL_ANSWER_BYTES:
             self.unsent = memoryview(bytes(self.unsent) + bytes(rest))
             return
         self._send_unsent()
@@ -71,7 +70,7 @@ class PacedSocket(socket.socket):
     def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
         """The same for a file."""
         end = os.fstat(file.fileno()).st_size if count is None else offset + count
-        if len(self.unsent) + end - offset <= _UNSENT_BYTES_MAX:
+        if len(self.unsent) + end - offset <= SMALL_ANSWER_BYTES:
             data = os.pread(file.fileno(), max(0, end - offset), offset)
             self.sendall(data)
             file.seek(offset + len(data))
