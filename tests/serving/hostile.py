@@ -58,6 +58,12 @@ KINDS = {
         "Transfer-Encoding: chunked\n\n",
         each_second="1\r\nx\r\n",
     ),
+    # Who reads it can't know how little of it will come.
+    "large form without body": Kind(
+        "POST /sign-in HTTP/1.1\nHost: localhost\nContent-Type: application/x-www-form-urlencoded\n"
+        "Transfer-Encoding: chunked\n\nFFFFFFF\nemail=",
+        renew_seconds=5.0,
+    ),
     "upload without body": Kind(
         "POST /documents HTTP/1.1\nHost: localhost\nContent-Length: 1000\n\n", renew_seconds=5.0
     ),
