@@ -1,6 +1,7 @@
 """Nobody else on the machine reads what Docmill keeps, whatever umask it was started under."""
 
 import os
+import re
 import socket
 import sqlite3
 import stat
@@ -92,6 +93,30 @@ def test_each_program_sets_its_umask_before_it_reads_anything_of_ours(program: s
     lines = (ROOT / program).read_text().splitlines()
     first = next(number for number, line in enumerate(lines) if "webapp" in line and "import" in line)
     assert "os.umask(0o077)" in lines[:first]
+
+
+@pytest.mark.parametrize("file", ["Procfile", "Makefile"])
+def test_what_serves_or_works_is_not_told_who_owns_the_tables(file: str) -> None:
+    starts = [
+        part
+        for part in (ROOT / file).read_text().split("exec ")
+        if re.match(r"\S+ \S+ \S+ \S*(gunicorn|python w)", part)
+    ]
+    assert len(starts) >= 2
+    assert all(start.startswith("env -u DATABASE_OWNER_URL ") for start in starts)
+
+
+@pytest.mark.parametrize("start", ["runpy.run_path('gunicorn.conf.py')", "worker.main()"])
+def test_a_process_that_was_told_forgets_it(start: str, tmp_path: Path) -> None:
+    # The settings are wrong, so the start ends where it reads them: by then it must have forgotten.
+    code = (
+        "import os, runpy, sys, worker\n"
+        f"try: {start}\n"
+        "except SystemExit: pass\n"
+        "sys.exit('DATABASE_OWNER_URL' in os.environ)"
+    )
+    variables = environment(tmp_path, DATABASE_OWNER_URL="postgresql://owner@localhost/docmill", PORT="wrong")
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=variables, check=False).returncode == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")

@@ -29,6 +29,7 @@ from webapp.provider_errors import ProviderError
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.sound import AudioDecoder
+from webapp.providers.ports import Done, StillRunning
 from webapp.providers.speech_ports import Clip, Segment
 from webapp.runs import lifecycle
 from webapp.runs.stages import ANALYZE, TRANSCRIBE_START
@@ -330,6 +331,28 @@ def test_a_file_that_is_deleted_and_uploaded_anew_while_it_is_read_is_paid_for_o
     assert azure.document(anew[0]).status == "READY"
     assert azure.server.paid_twice() == {}
     agrees(azure.workplace, azure.server)
+
+
+def test_what_an_operation_brings_for_a_deleted_document_leaves_nothing_but_its_line(azure: RemotePlace) -> None:
+    document_id, workplace = azure.upload(BOOK), azure.workplace
+    _look(azure, lease := azure.claim())
+    remote = azure.extractor
+
+    class Deleting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(remote, name)
+
+        def poll(self, operation: str) -> Any:
+            while not isinstance(found := remote.poll(operation), Done):
+                assert isinstance(found, StillRunning)
+            for folder in deletion.delete_document(workplace.queue, workplace.org_id, document_id) or ():
+                workplace.providers.blobs.delete_prefix(folder)
+            return found
+
+    azure.use(Deleting())
+    _look(azure, lease)
+    assert workplace.blobs() == []
+    agrees(workplace, azure.server)
 
 
 def _during(azure: RemotePlace, act: Callable[[], None]) -> None:

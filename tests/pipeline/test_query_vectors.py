@@ -8,17 +8,18 @@ from uuid import UUID
 
 import pytest
 from flask import current_app
-from sqlalchemy import text, update
+from sqlalchemy import event, text, update
+from sqlalchemy.exc import OperationalError
 
 from tests.bare import DatabaseUnderTest, changed
 from tests.emulators.clients import openai_embedder
 from tests.emulators.openai import OpenAI
 from tests.pipeline.full import full_database
-from tests.pipeline.paid import wait_until
+from tests.pipeline.paid import database_away, wait_until
 from tests.pipeline.workplace import Workplace
 from tests.search.passages import new_org
 from webapp.clock import after
-from webapp.db import reading, transaction
+from webapp.db import db, reading, transaction
 from webapp.documents.model import CallReservation
 from webapp.jobs.interruptions import WaitReason
 from webapp.pipeline.artifacts import digest
@@ -243,6 +244,26 @@ def test_an_answer_that_the_database_did_not_take_is_stored_later(
     assert not ask(office).words_only
     assert openai.calls["embeddings"] == 2
     assert bill(office) == {("ok", False): 2, ("ok", True): 1}
+
+
+def test_a_question_that_was_reserved_and_never_asked_is_on_no_bill(office: Workplace, openai: OpenAI) -> None:
+    begun = Counter[str]()
+
+    def look(_: object, __: object, statement: str, *___: object) -> None:
+        begun["reserved"] += "INSERT INTO call_reservations" in statement
+
+    def is_away_once() -> bool:
+        begun["after"] += bool(begun["reserved"])
+        return begun["after"] == 1
+
+    event.listen(db.engine, "before_cursor_execute", look)
+    with database_away(is_away_once), pytest.raises(OperationalError):
+        ask(office)
+    event.remove(db.engine, "before_cursor_execute", look)
+    assert office.all(CallReservation) == []
+    assert openai.calls["embeddings"] == 0
+    assert not ask(office).words_only
+    assert bill(office) == {("ok", False): 1}
 
 
 def test_what_this_machine_works_out_is_not_kept(workplace: Workplace) -> None:

@@ -33,12 +33,18 @@ class Kind:
     each_second: str = ""
     renew_seconds: float = 60.0
     """When it begins anew, although nobody has closed its connection."""
+    takes_in: bool = True
+    """Whether its kernel takes in more than a few bytes."""
 
     def opening(self, token: str) -> bytes:
         return self.first.replace("\n", "\r\n").replace("\r\r", "\r").replace("TOKEN", token).encode()
 
 
 KINDS = {
+    # One after the other on one connection, until the kernels on both sides take no more.
+    "many answers unread": Kind(
+        14 * "GET /static/js/upload.js HTTP/1.1\nHost: localhost\n\n", renew_seconds=30.0, takes_in=False
+    ),
     # It reads nothing and does not close: the server is done with it after two seconds.
     "slow close": Kind("GET /healthz HTTP/1.1\nHost: localhost\nConnection: close\n\n", renew_seconds=2.5),
     "half a head": Kind("GET / HTTP/1.1\nHost: localhost\nX-Slow: ", each_second="x"),
@@ -51,6 +57,12 @@ KINDS = {
         "POST /sign-in HTTP/1.1\nHost: localhost\nContent-Type: application/x-www-form-urlencoded\n"
         "Transfer-Encoding: chunked\n\n",
         each_second="1\r\nx\r\n",
+    ),
+    # Who reads it can't know how little of it will come.
+    "large form without body": Kind(
+        "POST /sign-in HTTP/1.1\nHost: localhost\nContent-Type: application/x-www-form-urlencoded\n"
+        "Transfer-Encoding: chunked\n\nFFFFFFF\nemail=",
+        renew_seconds=5.0,
     ),
     "upload without body": Kind(
         "POST /documents HTTP/1.1\nHost: localhost\nContent-Length: 1000\n\n", renew_seconds=5.0
@@ -115,7 +127,13 @@ class _Crowd:
         client.due_at = now + 1.0
 
     def _open(self, client: _Client, now: float) -> None:
-        client.sock = socket.create_connection(("127.0.0.1", self._port), timeout=10)
+        client.sock = socket.socket()
+        client.sock.settimeout(10)
+        if not self._kind.takes_in:
+            client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            # As short as no line's: for longer ones the server's kernel takes megabytes.
+            client.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        client.sock.connect(("127.0.0.1", self._port))
         client.sock.setblocking(False)
         client.sock.send(self._opening)
         client.renew_at = now + self._kind.renew_seconds

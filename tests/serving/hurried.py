@@ -44,6 +44,7 @@ class SmallWorker(HurriedWorker):
 
 # A request to /wait is answered once this file exists.
 GATE = Path(os.environ.get("HURRIED_GATE", "/"))
+SIZES = {"/large": 64 << 20, "/page": 100_000}
 
 
 def app(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
@@ -55,6 +56,6 @@ def app(environ: dict[str, Any], start_response: Callable[..., object]) -> Itera
     length = 0
     if environ["PATH_INFO"] != "/refused":
         length = len(environ["wsgi.input"].read())
-    answer = b"x" * (64 << 20) if environ["PATH_INFO"] == "/large" else str(length).encode()
+    answer = b"x" * SIZES[environ["PATH_INFO"]] if environ["PATH_INFO"] in SIZES else str(length).encode()
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(answer)))])
     return [answer]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.postgres import ROOT
-from tests.serving.hurried import CONNECTIONS_PER_ADDRESS
+from tests.serving.hurried import CONNECTIONS_PER_ADDRESS, SIZES
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
@@ -24,6 +24,7 @@ BODY = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\nhalf"
 CHUNKS = b"POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n500\r\nhalf"
 LARGE = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 1000000\r\n\r\nhalf"
 UPLOAD = LARGE.replace(b"POST /", b"POST /upload")
+PAGE = b"GET /page HTTP/1.1\r\nHost: test\r\n\r\n"
 WHOLE = b"GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
 
 
@@ -180,6 +181,42 @@ def test_a_reader_that_reads_nothing_does_not_keep_its_thread(address: str) -> N
         for _ in range(3 * THREADS):
             stack.enter_context(connected(address)).sendall(WHOLE.replace(b"GET /", b"GET /large"))
         answered_in(address)
+
+
+def test_an_answer_that_nobody_takes_in_needs_no_thread(address: str) -> None:
+    with ExitStack() as stack:
+        bare = min(answered_in(address) for _ in range(20))
+        for _ in range(3 * THREADS):
+            # More than the kernel takes; each answer by itself is small.
+            stack.enter_context(connected(address)).sendall(20 * PAGE)
+        waits = [answered_in(address) for _ in range(10)]
+        assert sorted(waits)[-2] < bare + 0.250, waits
+
+
+def test_answers_come_whole_to_whoever_reads_late(address: str) -> None:
+    with connected(address) as late:
+        late.sendall(9 * PAGE + PAGE.replace(b"Host", b"Connection: close\r\nHost"))
+        answered_in(address)
+        received = read_all(late)
+    assert received.count(b"HTTP/1.1 200 OK") == 10
+    assert received.count(SIZES["/page"] * b"x") == 10
+
+
+def is_refused(connection: socket.socket) -> bool:
+    """Whether the server takes nothing from it any more, before long; nothing is read meanwhile."""
+    end = time.perf_counter() + ANSWER_SECONDS
+    with suppress(BrokenPipeError):
+        while time.perf_counter() < end:
+            connection.sendall(b"x")
+            time.sleep(0.01)
+        return False
+    return True
+
+
+def test_whoever_reads_nothing_of_a_small_answer_is_cut_off(address: str) -> None:
+    with connected(address) as slow:
+        slow.sendall(20 * PAGE)
+        assert is_refused(slow)
 
 
 def test_requests_follow_one_another_on_one_connection(address: str) -> None:

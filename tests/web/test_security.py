@@ -1,6 +1,8 @@
 """What every answer carries, and whom the door believes."""
 
+import io
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from flask.testing import FlaskClient
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.web.people import HTML, JSON, Browser, People
 from webapp.app import create_app
+from webapp.serving.inflow import ENVIRON_KEY, Inflow, Patience
 from webapp.web.access import public
 from webapp.web.safe_paths import own_path
 
@@ -161,6 +164,25 @@ def test_signing_in_takes_a_form_of_ours_too(people: People) -> None:
     assert answer.status_code == 400
     assert answer.json is not None
     assert answer.json["reason"] == "csrf"
+
+
+class Unread(io.RawIOBase):
+    """A body that nobody may wait for."""
+
+    def readinto(self, buffer: object) -> int:
+        raise AssertionError("somebody reads the body")
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/account/tokens", "/ops/jobs/retry", "/nowhere"])
+def test_nobody_waits_for_a_form_that_is_too_large(people: People, path: str) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        inflow = Inflow(ours, Patience())
+        inflow.begin(b"", 60.0, is_whole=False)
+        environ = {ENVIRON_KEY: inflow, "wsgi.input": Unread(), "wsgi.input_terminated": True}
+        headers = {"Content-Type": "application/x-www-form-urlencoded", **JSON}
+        answer = people.browser("ops").client.open(path, method="POST", headers=headers, environ_overrides=environ)
+    assert answer.status_code == 413
 
 
 def test_a_program_needs_no_form(people: People) -> None:

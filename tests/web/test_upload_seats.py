@@ -91,6 +91,41 @@ def test_a_deadline_is_lifted_for_those_alone_who_were_let_in(people: People, in
     assert inflow._deadline is None
 
 
+@pytest.mark.parametrize("how", ["GET", "HEAD", "range", "wrong range"])
+def test_a_large_download_has_a_seat_until_its_end(people: People, seats: UploadSeats, how: str) -> None:
+    program = people.program()
+    text = ("Wheat and rye. " * 20_000).encode()
+    made = program.post("/documents", data={"file": (io.BytesIO(text), "wheat.txt")})
+    path = f"/documents/{read_json(made)['documents'][0]['id']}/original"
+    headers = {"range": {"Range": "bytes=10-"}, "wrong range": {"Range": "bytes=900000-"}}.get(how, {})
+    answer = program.client.open(
+        path, method="HEAD" if how == "HEAD" else "GET", headers={**program.headers, **headers}
+    )
+    assert seats._taken[program.org_id] == (1 if how in {"GET", "range"} else 0)
+    answer.close()
+    assert not seats._taken
+
+
+def test_one_large_download_too_many_is_told_when_to_come_again(people: People, seats: UploadSeats) -> None:
+    program = people.program()
+    sizes = {"small": 10, "large": 20_000}
+    paths = {}
+    for name, times in sizes.items():
+        text = (f"About {name} wheat. " * times).encode()
+        made = program.post("/documents", data={"file": (io.BytesIO(text), f"{name}.txt")})
+        paths[name] = f"/documents/{read_json(made)['documents'][0]['id']}/original"
+    for _ in range(seats.seats_per_org):
+        seats.take(program.org_id)
+    answer = program.get(paths["large"])
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
+    assert "large files" in read_json(answer)["detail"]
+    small = program.get(paths["small"])
+    assert small.status_code == 200
+    small.close()
+    for _ in range(seats.seats_per_org):
+        seats.give_back(program.org_id)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4, 8, 32, 100])
 def test_some_threads_are_kept_free(threads: int) -> None:
     assert 1 <= upload_seats(threads) <= large_at_once(threads) <= threads

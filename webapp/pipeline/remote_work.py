@@ -19,17 +19,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from webapp.clock import monotonic, utc_now
+from webapp.clock import monotonic, new_id, utc_now
 from webapp.jobs.interruptions import Snoozed, Waits, WaitsForOthers
 from webapp.pipeline.paid_calls.kept_answers import Answer, Blob, content_key, keep, outcome_of
 from webapp.pipeline.paid_calls.ledger import amend_line, record_call
 from webapp.pipeline.paid_calls.reservations import Call, Wanted, end_found, reserve
-from webapp.pipeline.paid_calls.until_stored import until_stored
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import BlobMissing, OperationLost, ProviderError, ProviderUnavailable, RateLimited
 from webapp.providers.ports import BlobStore, Done, Failed, Polled, StillRunning
@@ -243,7 +242,9 @@ class RemoteWork(Generic[Result]):
             raise Snoozed(self._slow_down(error)) from error
         match found:
             case Done(data, units):
-                until_stored(self.context, partial(self.context.providers.blobs.put_bytes, piece.answer_path, data))
+                # Its line was written when it began: only what it brought is new.
+                call_id = operation.call_id or new_id()
+                keep(self.context, [Answer(call_id, 0.0, brought=Blob(piece.answer_path, data))])
                 self._stored[piece.answer_path] = utc_now()
                 self._complete(piece, operation, units)
                 return None

@@ -2,6 +2,9 @@
 
 import resource
 
+# An answer of this size needs no thread while its reader takes it in. More than any page is without signing in, and
+# than most are.
+SMALL_ANSWER_BYTES = 1 << 17
 _CONNECTIONS_MAX = 1000
 # Beside connections: the database's, files being read and written, parsers' pipes, libraries' own.
 _OTHER_FILES = 300
@@ -20,7 +23,7 @@ def connections_max() -> int:
 
 
 def upload_seats(threads: int) -> int:
-    """How many uploads may be received at once: a quarter of the threads is never held by slow ones."""
+    """How many uploads and large downloads may be under way: a quarter of the threads is never held by slow ones."""
     return max(1, threads - max(1, threads // 4))
 
 

@@ -12,25 +12,56 @@ from typing import Any
 from gunicorn.workers.gthread import TConn
 
 from webapp.serving.arrival import Arrival
+from webapp.serving.capacity import SMALL_ANSWER_BYTES
 from webapp.serving.inflow import Inflow, Patience
 
 _BLOCK_BYTES = 1 << 18
 
 
 class PacedSocket(socket.socket):
-    """A socket whose reader must not be too slow: a thread writes to it."""
+    """A socket that a thread writes to, and that has time for a slow reader only where an answer is large.
+
+    What the kernel does not take at once of a small answer stays in `unsent`: the main loop sends it.
+    """
 
     patience = Patience()
+    unsent = memoryview(b"")
     _waited_seconds = 0.0
     _sent_bytes = 0
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Send all of it, however often the kernel takes a part."""
+        """Send it, however often the kernel takes a part, or keep what is left where that is not much."""
         rest = memoryview(data).cast("B")
+        if not self.unsent:
+            rest = rest[self._send_now(rest) :]
+        if len(self.unsent) + len(rest) <= SMALL_ANSWER_BYTES:
+            self.unsent = memoryview(bytes(self.unsent) + bytes(rest))
+            return
+        self._send_unsent()
+        self._send_patiently(rest)
+
+    def send_on(self) -> int:
+        """Send what the kernel takes now of what was left; how many bytes that were."""
+        sent = self._send_now(self.unsent)
+        self.unsent = self.unsent[sent:]
+        return sent
+
+    def _send_now(self, data: memoryview) -> int:
+        try:
+            return self.send(data, socket.MSG_DONTWAIT) if data else 0
+        except BlockingIOError:
+            return 0
+
+    def _send_unsent(self) -> None:
+        # First forgotten: where this fails nobody is to go on with it.
+        left, self.unsent = self.unsent, memoryview(b"")
+        self._send_patiently(left)
+
+    def _send_patiently(self, rest: memoryview) -> None:
         while rest:
             began = time.monotonic()
             try:
-                sent = self.send(rest[:_BLOCK_BYTES], flags)
+                sent = self.send(rest[:_BLOCK_BYTES])
             except BlockingIOError as error:
                 raise _too_slow() from error
             self._measure(sent, time.monotonic() - began)
@@ -39,6 +70,12 @@ class PacedSocket(socket.socket):
     def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
         """The same for a file."""
         end = os.fstat(file.fileno()).st_size if count is None else offset + count
+        if len(self.unsent) + end - offset <= SMALL_ANSWER_BYTES:
+            data = os.pread(file.fileno(), max(0, end - offset), offset)
+            self.sendall(data)
+            file.seek(offset + len(data))
+            return len(data)
+        self._send_unsent()
         total = 0
         while offset + total < end:
             began = time.monotonic()
@@ -83,6 +120,10 @@ class Connection(TConn):  # type: ignore[misc] # gunicorn has no types
         self.looked_at_bytes = 0
         self.drained_bytes = 0
         self.has_large_place = False
+        self.is_kept = False
+        """Whether another request may follow."""
+        self.sent_bytes = 0
+        """How much of the rest of its answer went out since somebody looked at its pace."""
         self._patience = patience
         sock.patience = patience
         # Kept by the kernel, since gunicorn takes a socket's own time limit away again.
@@ -116,6 +157,21 @@ class Connection(TConn):  # type: ignore[misc] # gunicorn has no types
             self._allow(self._patience.body_seconds)
             return False
         return True
+
+    def begin_rest(self) -> None:
+        """Its thread has written all of the answer; the kernel has not taken all of it yet."""
+        self.sock.setblocking(False)
+        self.sent_bytes = 0
+        self.deadline = time.monotonic() + self._patience.pace_seconds
+
+    def is_reading_too_slowly(self, now: float) -> bool:
+        """Whether it has taken in too little of the rest of its answer."""
+        if now <= self.deadline:
+            return False
+        if self.sent_bytes <= self._patience.bytes_per_second_min * self._patience.pace_seconds:
+            return True
+        self.begin_rest()
+        return False
 
     def begin(self) -> None:
         """A thread takes the request; gunicorn's parser reads what has come, then what has not."""

@@ -1,8 +1,9 @@
 """The web server's worker: no client keeps a thread, or the main loop, by being slow.
 
 The main loop reads requests as their bytes come, and hands one to a thread when it is whole. Only the body of an
-upload is read by a thread (see `inflow`). It also waits for clients to close: gunicorn itself would stand still
-meanwhile. So a client that dawdles costs a place in the poller, and has a deadline for each state that it can be in.
+upload is read by a thread (see `inflow`). The main loop also sends what a client has not taken in of a small answer,
+and waits for clients to close: gunicorn itself would stand still meanwhile. So a client that dawdles costs a place in
+the poller, and has a deadline for each state that it can be in.
 """
 
 import errno
@@ -44,6 +45,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         super().__init__(*arguments, **more)
         # In the order in which they came here; only the main loop touches these.
         self._waiting: dict[Connection, None] = {}
+        self._sending: dict[Connection, None] = {}
         self._closing: dict[Connection, None] = {}
         # Requests with a large body, when as many as may have a thread have one.
         self._in_line: dict[Connection, None] = {}
@@ -76,7 +78,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         try:
             plain, client = listener.accept()
         except OSError as error:
-            if error.errno in _NO_MORE_FILES and self._drop_one(list(self._closing) + list(self._waiting)):
+            if error.errno in _NO_MORE_FILES and self._drop_one([*self._closing, *self._sending, *self._waiting]):
                 return
             if error.errno not in _PASSING | _NO_MORE_FILES:
                 raise
@@ -97,7 +99,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         while self.nr_conns >= self.worker_connections:
             # Whoever has dawdled longest makes room; a newcomer who speaks at once is served before that.
             others = (one for one in self._waiting if one is not conn)
-            if not self._drop_one([*self._closing, *others, *self._in_line]):
+            if not self._drop_one([*self._closing, *self._sending, *others, *self._in_line]):
                 break
 
     def handle(self, conn: Connection) -> Any:
@@ -110,16 +112,37 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             del self._at_work.connection
 
     def finish_request(self, conn: Connection, fs: Any) -> None:
-        """Its answer is out; back in the main loop."""
+        """Its thread is done with it; back in the main loop."""
         if conn.has_large_place:
             conn.has_large_place = False
             self._large_at_work -= 1
             self._let_large_ones_in()
         try:
-            is_kept = not fs.cancelled() and bool(fs.result())
+            conn.is_kept = not fs.cancelled() and bool(fs.result())
         except Exception:  # noqa: BLE001 - whatever it was, gunicorn has logged it, and the connection is of no more use
-            is_kept = False
-        if not is_kept:
+            conn.is_kept = False
+        if not conn.sock.unsent:
+            self._go_on(conn)
+            return
+        conn.begin_rest()
+        self._sending[conn] = None
+        self.poller.register(conn.sock, selectors.EVENT_WRITE, partial(self._on_writable, conn))
+
+    def _on_writable(self, conn: Connection, sock: socket.socket) -> None:
+        if conn not in self._sending:
+            return
+        try:
+            conn.sent_bytes += conn.sock.send_on()
+        except OSError:
+            self._drop(conn)
+            return
+        if not conn.sock.unsent:
+            self._forget(conn)
+            self._go_on(conn)
+
+    def _go_on(self, conn: Connection) -> None:
+        """Its answer is out."""
+        if not conn.is_kept:
             self._linger(conn)
             return
         try:
@@ -134,7 +157,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
     def murder_keepalived(self, force: bool = False) -> None:
         """At the very end, whoever is left; until then `murder_pending` looks at everybody."""
         if force:
-            for conn in [*self._waiting, *self._in_line, *self._closing]:
+            for conn in [*self._waiting, *self._in_line, *self._sending, *self._closing]:
                 self._drop(conn)
 
     def murder_pending(self) -> None:
@@ -152,12 +175,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
                 "Service Unavailable",
                 "The server is receiving as many uploads as it can. Try again in a moment.",
             )
-        for conn in [conn for conn in self._closing if now > conn.deadline]:
+        slow = [conn for conn in self._sending if conn.is_reading_too_slowly(now)]
+        for conn in [*slow, *(conn for conn in self._closing if now > conn.deadline)]:
             self._drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
         """The process is asked to leave: what was begun may still be sent, within some seconds."""
-        for conn in self._waiting:
+        for conn in [*self._waiting, *self._sending]:
             conn.deadline = min(conn.deadline, deadline if conn.is_idle else time.monotonic() + _STOP_SECONDS)
 
     def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
@@ -247,9 +271,10 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             return False
         if self._by_address[address] < self.connections_per_address:
             return False
-        same = [conn for conn in [*self._closing, *self._waiting] if conn.address == address]
+        same = [conn for conn in [*self._closing, *self._sending, *self._waiting] if conn.address == address]
         # First those that nobody misses: what waits between two requests may be closed at any time. Then the oldest.
-        return not self._drop_one(sorted(same, key=lambda conn: conn in self._waiting and not conn.is_between_requests))
+        missed = {conn for conn in [*self._sending, *self._waiting] if not conn.is_between_requests}
+        return not self._drop_one(sorted(same, key=missed.__contains__))
 
     def _drop_one(self, conns: list[Connection]) -> bool:
         if not conns:
@@ -268,6 +293,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
     def _forget(self, conn: Connection) -> None:
         self._waiting.pop(conn, None)
         self._in_line.pop(conn, None)
+        self._sending.pop(conn, None)
         self._closing.pop(conn, None)
         with suppress(KeyError, ValueError, OSError):
             self.poller.unregister(conn.sock)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable
 from io import BytesIO
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from flask import Response, request, send_file
 from werkzeug.exceptions import RequestedRangeNotSatisfiable
@@ -12,6 +12,7 @@ from webapp.documents.model import Document
 from webapp.provider_errors import BlobMissing, ProviderError
 from webapp.providers.ports import BlobStore
 from webapp.web.errors import Problem
+from webapp.web.library.upload_seats import admit_download
 
 _log = logging.getLogger(__name__)
 # Even a browser that opens the file all the same gives it no script, no form and no origin.
@@ -20,7 +21,8 @@ _POLICY = "default-src 'none'; sandbox"
 
 def download(content: bytes, filename: str, content_type: str) -> Response:
     """Bytes that a page made."""
-    return _send(BytesIO(content), len(content), filename, content_type)
+    stream = admit_download(cast(BinaryIO, BytesIO(content)), len(content))
+    return _send(stream, len(content), filename, content_type)
 
 
 def download_blob(store: BlobStore, document: Document) -> Response:
@@ -29,6 +31,7 @@ def download_blob(store: BlobStore, document: Document) -> Response:
         stream = store.open(document.blob_path)
     except BlobMissing as error:
         raise Problem(404, detail="The stored file is gone.") from error
+    stream = admit_download(stream, document.size_bytes)
     response = _send(stream, document.size_bytes, document.filename, document.content_type)
     response.set_etag(document.sha256)
     return _as_asked(response, stream, document.size_bytes)
@@ -41,6 +44,7 @@ def play(store: BlobStore, path: str) -> Response:
         stream = store.open(path)
     except BlobMissing as error:
         raise Problem(404, detail="The stored sound is gone.") from error
+    stream = admit_download(stream, size_bytes)
     response = send_file(stream, mimetype="audio/ogg", conditional=False)
     response.content_length = size_bytes
     response.headers["Content-Security-Policy"] = _POLICY

@@ -70,6 +70,14 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "Too many uploads at once",
         "The server is receiving as many uploads as it can. Try again in a few seconds.",
     ),
+    "downloads_of_org": (
+        "Too many downloads at once",
+        "Your organisation is already fetching as many large files as it may at once. Try again in a few seconds.",
+    ),
+    "downloads_of_all": (
+        "Too many downloads at once",
+        "The server is sending as many large files as it can. Try again in a few seconds.",
+    ),
     500: ("Something went wrong", "The fault is ours. It was recorded under the reference; please try again."),
     "database_away": (
         "The database does not answer right now",

@@ -9,8 +9,10 @@ from werkzeug.exceptions import SecurityError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from webapp.config import Settings
+from webapp.serving.inflow import ENVIRON_KEY, Inflow
 from webapp.web import cookies
 from webapp.web.access import current_user, services
+from webapp.web.errors import Problem
 from webapp.web.exposure import is_loopback
 from webapp.web.library import uploads
 
@@ -85,6 +87,10 @@ def _check_host(hosts: list[str] | None) -> None:
 
 
 def _limit_body() -> None:
+    inflow: Inflow | None = request.environ.get(ENVIRON_KEY)
+    if request.endpoint != uploads.ENDPOINT and inflow is not None and not inflow.is_whole:
+        # All that a form may have would be here. A thread that waited for the rest would be one that uploads lack.
+        raise Problem(413)
     # Any other kind of body is read into memory as a whole, so only a multipart one may be large.
     if request.endpoint == uploads.ENDPOINT and request.mimetype == "multipart/form-data":
         request.max_content_length = services().settings.limits.request_bytes_max

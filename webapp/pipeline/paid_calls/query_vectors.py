@@ -151,8 +151,14 @@ def _reserve(services: Services, key: Key, embedder: Embedder) -> Call | None:
 
 def _ask_unless_known(services: Services, key: Key, embedder: Embedder, query: str, call: Call) -> Vector:
     """The answer may have come between the last look and the reservation."""
-    if (vector := _known(services, key, embedder)) is not None:
-        _close(key, call, None)
+    vector, is_asked = None, False
+    try:
+        vector = _known(services, key, embedder)
+        is_asked = vector is None
+    finally:
+        if not is_asked:
+            _close(key, call, None)
+    if vector is not None:
         return vector
     began = monotonic()
     try:

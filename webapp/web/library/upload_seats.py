@@ -1,17 +1,19 @@
-"""How many uploads may be on their way at once, so that some threads are always free for pages.
+"""How many uploads and large downloads may be on their way at once, so that some threads are always free for pages.
 
-An upload holds a thread while its bytes come. One that is here already, as most small files are, needs no seat:
-it is answered as fast as any page. The counts live in this process; each web process has its own.
+An upload holds a thread while its bytes come, and a large download while its reader takes it in. An upload that is
+here already, as most small files are, needs no seat: it is answered as fast as any page. The counts live in this
+process; each web process has its own.
 """
 
 import threading
 from collections import Counter
+from typing import Any, BinaryIO, cast
 from uuid import UUID
 
 from flask import Flask, current_app, g, request
 
 from webapp.config import Settings
-from webapp.serving.capacity import upload_seats
+from webapp.serving.capacity import SMALL_ANSWER_BYTES, upload_seats
 from webapp.serving.inflow import ENVIRON_KEY, Inflow
 from webapp.web.access import org_id
 from webapp.web.errors import Problem
@@ -20,7 +22,7 @@ _RETRY_AFTER_SECONDS = "5"
 
 
 class UploadSeats:
-    """Places for uploads: so many in all, and so many for one org."""
+    """Places for uploads and large downloads: so many in all, and so many for one org."""
 
     def __init__(self, seats: int, seats_per_org: int) -> None:
         self.seats = seats
@@ -29,17 +31,17 @@ class UploadSeats:
         self._taken: Counter[UUID] = Counter()
 
     def take(self, org: UUID) -> str | None:
-        """A place for an upload of this org, or the reason why there is none."""
+        """A place for this org, or the reason why there is none."""
         with self._lock:
             if self._taken[org] >= self.seats_per_org:
-                return "uploads_of_org"
+                return "of_org"
             if self._taken.total() >= self.seats:
-                return "uploads_of_all"
+                return "of_all"
             self._taken[org] += 1
             return None
 
     def give_back(self, org: UUID) -> None:
-        """The upload has ended."""
+        """The upload or download has ended."""
         with self._lock:
             self._taken[org] -= 1
             if self._taken[org] <= 0:
@@ -59,12 +61,50 @@ def admit_upload() -> None:
     inflow: Inflow | None = request.environ.get(ENVIRON_KEY)
     if inflow is None or inflow.is_whole:
         return
-    reason = _seats().take(org)
-    if reason is not None:
-        status = 429 if reason == "uploads_of_org" else 503
-        raise Problem(status, reason, headers={"Retry-After": _RETRY_AFTER_SECONDS})
+    _take(org, "uploads")
     g.upload_seat = org
     inflow.lift_deadline()
+
+
+def admit_download(stream: BinaryIO, size_bytes: int) -> BinaryIO:
+    """The stream of an answer, which has a seat until it is closed where its reader may keep a thread."""
+    # Its head needs room, too.
+    if size_bytes <= SMALL_ANSWER_BYTES // 2:
+        return stream
+    org = org_id()
+    try:
+        _take(org, "downloads")
+    except Problem:
+        stream.close()
+        raise
+    return cast(BinaryIO, _Seated(stream, _seats(), org))
+
+
+class _Seated:
+    """A stream that gives back its seat when it is closed."""
+
+    def __init__(self, stream: BinaryIO, seats: UploadSeats, org: UUID) -> None:
+        self._stream, self._seats, self._org = stream, seats, org
+        self._has_seat = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def close(self) -> None:
+        """Doing so twice is no error."""
+        try:
+            self._stream.close()
+        finally:
+            if self._has_seat:
+                self._has_seat = False
+                self._seats.give_back(self._org)
+
+
+def _take(org: UUID, what: str) -> None:
+    reason = _seats().take(org)
+    if reason is not None:
+        status = 429 if reason == "of_org" else 503
+        raise Problem(status, f"{what}_{reason}", headers={"Retry-After": _RETRY_AFTER_SECONDS})
 
 
 def _leave(error: BaseException | None) -> None:
