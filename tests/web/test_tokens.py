@@ -61,6 +61,17 @@ def test_a_token_of_somebody_disabled_is_refused_even_where_nobody_revoked_it(pe
     assert program.get("/documents").status_code == 401
 
 
+@pytest.mark.parametrize("ends_tokens", [True, False])
+def test_a_new_password_revokes_ones_tokens_where_that_is_asked_for(people: People, ends_tokens: bool) -> None:
+    browser = people.browser()
+    first = {"password": "a first sentence", "password_again": "a first sentence"}
+    assert browser.post("/account/password", first).status_code == 303
+    program = _made(people, browser)
+    again = {"current_password": "a first sentence", "password": "a second one", "password_again": "a second one"}
+    assert browser.post("/account/password", again | ({"end_tokens": "on"} if ends_tokens else {})).status_code == 303
+    assert program.get("/documents").status_code == (401 if ends_tokens else 200)
+
+
 @both_databases
 def test_a_token_may_never_do_more_than_its_owner_may_now(people: People, app: Flask) -> None:
     people.org("Theirs")

@@ -126,6 +126,24 @@ def test_one_large_download_too_many_is_told_when_to_come_again(people: People, 
         seats.give_back(program.org_id)
 
 
+def test_a_large_answer_that_is_no_download_has_a_seat_until_it_is_sent(own_app: Flask) -> None:
+    own_app.add_url_rule("/large", "large", lambda: "x" * 600_000)
+    own_app.add_url_rule("/usual", "usual", lambda: "x" * 60_000)
+    found: UploadSeats = own_app.extensions["docmill_upload_seats"]
+    program = People(own_app).program()
+    answer = program.get("/large")
+    assert found._taken[program.org_id] == 1
+    answer.close()
+    assert not found._taken
+    for _ in range(found.seats_per_org):
+        found.take(program.org_id)
+    refused = program.get("/large")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "5")
+    assert program.get("/usual").status_code == 200
+    for _ in range(found.seats_per_org):
+        found.give_back(program.org_id)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4, 8, 32, 100])
 def test_some_threads_are_kept_free(threads: int) -> None:
     assert 1 <= upload_seats(threads) <= large_at_once(threads) <= threads

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from webapp.accounts import audit, passwords, sessions, users
+from webapp.accounts import audit, passwords, sessions, tokens, users
 from webapp.accounts.audit import Action, Actor
 from webapp.accounts.model import User
 from webapp.accounts.sessions import Visit
@@ -31,8 +31,13 @@ def start_session(user: User, days: int, visit: Visit | None = None) -> str:
         return sessions.open_for(user, days, visit)
 
 
-def set_password(org_id: UUID, user_id: UUID, password: str, days: int, visit: Visit | None = None) -> str:
-    """Store a new password, end every session and open link, and open one new session: its token."""
+def set_password(
+    org_id: UUID, user_id: UUID, password: str, days: int, visit: Visit | None = None, *, ends_tokens: bool = False
+) -> str:
+    """Store a new password, end every session and open link, and open one new session: its token.
+
+    API tokens of this person end where that is asked for: somebody who knew the old password may have made one.
+    """
     password_hash = passwords.hash_password(password)
     visit = visit or Visit()
     with transaction(org_id):
@@ -41,7 +46,8 @@ def set_password(org_id: UUID, user_id: UUID, password: str, days: int, visit: V
             raise LookupError("this person is gone")
         users.set_password_hash(user, password_hash)
         users.end_sessions(user)
-        audit.record(org_id, Actor.person(user, visit.address), Action.PASSWORD_SET)
+        ended = tokens.revoke_all_of(org_id, user_id) if ends_tokens else 0
+        audit.record(org_id, Actor.person(user, visit.address), Action.PASSWORD_SET, tokens_ended=ended)
         return sessions.open_for(user, days, visit)
 
 

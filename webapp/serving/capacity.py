@@ -4,7 +4,7 @@ import resource
 
 # An answer of this size needs no thread while its reader takes it in. More than any page is without signing in, and
 # than most are.
-SMALL_ANSWER_BYTES = 1 << 17
+SMALL_ANSWER_BYTES = 1 << 19
 _CONNECTIONS_MAX = 1000
 # Beside connections: the database's, files being read and written, parsers' pipes, libraries' own.
 _OTHER_FILES = 300

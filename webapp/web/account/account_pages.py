@@ -100,7 +100,10 @@ def set_password() -> Response:
     if errors:
         return _password_form(has_password, asks=has_password and not is_known, errors=errors)
     days = services().settings.access.session_days
-    token = sign_in.set_password(who.org_id, user_id, request.form["password"], days, visitors.visit())
+    ends_tokens = "end_tokens" in request.form
+    token = sign_in.set_password(
+        who.org_id, user_id, request.form["password"], days, visitors.visit(), ends_tokens=ends_tokens
+    )
     response = _redirect(url_for("account.show"))
     cookies.keep_session(response, token, days)
     return response

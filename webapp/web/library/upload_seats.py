@@ -7,11 +7,13 @@ process; each web process has its own.
 
 import threading
 from collections import Counter
+from functools import partial
 from typing import Any, BinaryIO, cast
 from uuid import UUID
 
-from flask import Flask, current_app, g, request
+from flask import Flask, Response, current_app, g, request
 
+from webapp.accounts.roles import Principal
 from webapp.config import Settings
 from webapp.serving.capacity import SMALL_ANSWER_BYTES, upload_seats
 from webapp.serving.inflow import ENVIRON_KEY, Inflow
@@ -19,6 +21,8 @@ from webapp.web.access import org_id
 from webapp.web.errors import Problem
 
 _RETRY_AFTER_SECONDS = "5"
+# The head of an answer needs room, too.
+_SEATLESS_BYTES = SMALL_ANSWER_BYTES // 2
 
 
 class UploadSeats:
@@ -53,6 +57,7 @@ def init_upload_seats(app: Flask, settings: Settings) -> None:
     seats = upload_seats(settings.server.web_threads)
     app.extensions["docmill_upload_seats"] = UploadSeats(seats, settings.access.uploads_per_org)
     app.teardown_request(_leave)
+    app.after_request(_admit_large_answer)
 
 
 def admit_upload() -> None:
@@ -68,8 +73,7 @@ def admit_upload() -> None:
 
 def admit_download(stream: BinaryIO, size_bytes: int) -> BinaryIO:
     """The stream of an answer, which has a seat until it is closed where its reader may keep a thread."""
-    # Its head needs room, too.
-    if size_bytes <= SMALL_ANSWER_BYTES // 2:
+    if size_bytes <= _SEATLESS_BYTES:
         return stream
     org = org_id()
     try:
@@ -78,6 +82,20 @@ def admit_download(stream: BinaryIO, size_bytes: int) -> BinaryIO:
         stream.close()
         raise
     return cast(BinaryIO, _Seated(stream, _seats(), org))
+
+
+def _admit_large_answer(response: Response) -> Response:
+    """Give a large page or JSON answer a seat until it is sent, too; downloads have theirs already."""
+    who: Principal | None = g.get("principal")
+    if who is None or response.is_streamed or len(response.get_data()) <= _SEATLESS_BYTES:
+        return response
+    try:
+        _take(who.org_id, "downloads")
+    except Problem as problem:
+        # What is raised here would be taken for a fault of ours.
+        return current_app.make_response(current_app.handle_user_exception(problem))
+    response.call_on_close(partial(_seats().give_back, who.org_id))
+    return response
 
 
 class _Seated:
