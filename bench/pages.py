@@ -76,7 +76,7 @@ def _at(times: list[float], share: float) -> float:
 def main() -> None:
     """Measure on both databases."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--documents", type=int, help="so many, instead of 1,000,000 and 100,000")
+    parser.add_argument("--documents", type=int, help="so many (5,000 at least), instead of 1,000,000 and 100,000")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--only", choices=list(DATABASES))
     options = parser.parse_args()
