@@ -1,5 +1,6 @@
 """The table that the benchmarks print: a figure, what is wanted, ours, what was measured beside it, and if it holds."""
 
+import os
 from collections.abc import Sequence
 from statistics import median
 
@@ -7,8 +8,8 @@ _WIDTHS = (46, 20, 24, 30)
 
 
 def title(words: str) -> None:
-    """The head of a table."""
-    print(f"\n{words}", flush=True)
+    """The head of a table, and how busy the machine is already: on a busy one, compare ratios alone."""
+    print(f"\n{words} (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
     _line("figure", "wanted", "ours", "beside", "holds")
 
 
