@@ -28,21 +28,21 @@ try:
 except SettingsError as error:
     sys.exit(str(error))
 
-bind = f"{_settings.host}:{_settings.port}"
-_taken = None if "GUNICORN_FD" in os.environ else port_trouble(_settings.host, _settings.port)
+bind = f"{_settings.server.host}:{_settings.server.port}"
+_taken = None if "GUNICORN_FD" in os.environ else port_trouble(_settings.server.host, _settings.server.port)
 if _taken:
     sys.exit(_taken)
 # The embedded host is one process; several web processes beside worker processes are as you like.
 workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
 worker_class = "webapp.serving.patience.PatientWorker"
-threads = _settings.web_threads
+threads = _settings.server.web_threads
 worker_connections = connections_max()
 # A kept-alive connection costs no thread.
 keepalive = 30
 # Of the process, not of a request: it must say that it lives.
 timeout = 120
 # A drain comes to its end before gunicorn loses patience.
-graceful_timeout = int(_settings.drain_seconds) + 10
+graceful_timeout = int(_settings.queue.drain_seconds) + 10
 
 accesslog = None
 loglevel = "warning"
@@ -62,14 +62,14 @@ def post_worker_init(worker: Any) -> None:
     # Imported here, or `--reload` would go on with the code that gunicorn's first process has read.
     from webapp.logs import set_up_logging  # noqa: PLC0415
     from webapp.sandbox.state import log_locks, refusal  # noqa: PLC0415
+    from webapp.web.account.welcome import announce  # noqa: PLC0415
     from webapp.web.exposure import warn  # noqa: PLC0415
-    from webapp.web.welcome import announce  # noqa: PLC0415
     from webapp.worker.embedded import EmbeddedHost  # noqa: PLC0415
 
     global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
     set_up_logging()
     _set_limits(worker)
-    if unlocked := refusal(required=_settings.sandbox.is_required):
+    if unlocked := refusal(required=_settings.parsers.requires_locks):
         _give_up(worker, unlocked)
     keep_what_is_loaded()
     # Beside the start: a child has to be asked.
@@ -78,7 +78,8 @@ def post_worker_init(worker: Any) -> None:
     if has_tables:
         _look_at_role(worker)
     if _settings.is_embedded:
-        _host = EmbeddedHost(worker.wsgi)
+        with worker.wsgi.app_context():
+            _host = EmbeddedHost(worker.wsgi.extensions["docmill"])
         _host.start()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, partial(_leave, worker))
@@ -90,8 +91,8 @@ def post_worker_init(worker: Any) -> None:
 
 def _look_at_role(worker: Any) -> None:
     """Whether the database keeps organisations apart; where it must and does not, gunicorn gives up at once."""
-    from webapp import row_security  # noqa: PLC0415
-    from webapp.database_errors import DATABASE_ERRORS  # noqa: PLC0415
+    from webapp.db import row_security  # noqa: PLC0415
+    from webapp.db.errors import DATABASE_ERRORS  # noqa: PLC0415
 
     found = refusal = notice = None
     # It was there a moment ago; pages say so if it is away.
@@ -122,7 +123,7 @@ def _set_limits(worker: Any) -> None:
     limits = _settings.access
     worker.patience = Patience(idle_seconds=keepalive, bytes_per_second_min=limits.slowest_bytes_per_second)
     # Behind a proxy everybody comes from its address.
-    worker.connections_per_address = 0 if _settings.proxy_hops else limits.connections_per_address
+    worker.connections_per_address = 0 if _settings.server.proxy_hops else limits.connections_per_address
 
 
 def _leave(worker: Any, number: int, frame: FrameType | None) -> None:
@@ -150,8 +151,8 @@ def worker_exit(server: Any, worker: Any) -> None:
 
 def _has_tables(app: Any) -> bool:
     """Without tables there is nobody to greet; `GET /readyz` says what to do."""
-    from webapp.database_errors import DATABASE_ERRORS  # noqa: PLC0415
     from webapp.db import schema_is_current  # noqa: PLC0415
+    from webapp.db.errors import DATABASE_ERRORS  # noqa: PLC0415
 
     try:
         with app.app_context():

@@ -28,18 +28,19 @@ def main() -> int:
         return _refuse(str(error))
     if settings.is_embedded:
         return _refuse("In the embedded mode the web process does the work; there is nothing to do for a worker.")
-    if unlocked := refusal(required=settings.sandbox.is_required):
+    if unlocked := refusal(required=settings.parsers.requires_locks):
         return _refuse(unlocked)
     shutdown = Shutdown()
     shutdown.listen()
     log_locks()
-    workshop = Workshop(create_app(settings), shutdown.on_broken)
-    return _work(workshop, shutdown, settings)
+    app = create_app(settings)
+    with app.app_context():
+        return _work(Workshop(app.extensions["docmill"], shutdown.on_broken), shutdown, settings)
 
 
 def _work(workshop: Workshop, shutdown: Shutdown, settings: Settings) -> int:
     while not workshop.is_database_ready():
-        if shutdown.wait(settings.poll_seconds):
+        if shutdown.wait(settings.queue.poll_seconds):
             return 0
     refusal = workshop.reason_to_refuse()
     if refusal:

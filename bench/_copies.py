@@ -7,7 +7,7 @@ from uuid import UUID
 
 import psycopg
 
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.runs.stages import PROCESS_DOCUMENT
 
 
 def copy(owner_url: str, document_id: UUID, number: int) -> None:

@@ -95,16 +95,16 @@ def main() -> None:
     sys.stdin.readline()
     counts.taken()
     began, cpu = time.time(), time.process_time()
-    work: Any = EmbeddedHost(app) if is_embedded else Workshop(app, print)
-    work.start()
-    pause = threading.Event()
     with app.app_context():
+        work: Any = EmbeddedHost(services) if is_embedded else Workshop(services, print)
+        work.start()
+        pause = threading.Event()
         while _waiting():
             pause.wait(LOOK_EVERY_SECONDS)
         found = counts.taken()
         print(json.dumps({"began": began, "cpu": time.process_time() - cpu, **found}), flush=True)
+        (work.stop if is_embedded else work.drain)()
         db.engine.dispose()
-    (work.stop if is_embedded else work.drain)()
     os._exit(0)
 
 

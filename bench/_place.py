@@ -21,8 +21,9 @@ from bench._databases import DATABASES
 from tests.bare import dispose, make_bare_app, settings_for
 from webapp.config import Settings
 from webapp.jobs.states import JobStatus, Priority
-from webapp.pipeline.ingest import ingest, receive
-from webapp.wiring import Services, wire
+from webapp.library.intake import ingest, receive
+from webapp.services import Services
+from webapp.wiring import wire
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 300.0

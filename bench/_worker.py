@@ -10,17 +10,17 @@ import time
 from typing import cast
 
 import worker
-from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.pipeline.handlers import HANDLERS, Handler
 from webapp.pipeline.steps import StageContext
-from webapp.worker.attempt import Handler
-from webapp.worker.handlers import HANDLERS
+from webapp.runs.stages import PROCESS_DOCUMENT
+
+_process = HANDLERS[PROCESS_DOCUMENT]
 
 
 def _begin(context: StageContext) -> None:
     moment = time.monotonic_ns()
     os.write(1, b"%d %s\n" % (moment, context.lease.document_id.hex.encode()))
-    process_document(context)
+    _process(context)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from bench._place import Place, place
 from bench._table import p50_p99, row, title
 from tests.search.passages import new_org
 from webapp.jobs.states import Priority
-from webapp.pipeline import lifecycle
+from webapp.pipeline.handlers import HANDLERS
+from webapp.runs import lifecycle
 from webapp.worker.attempt import Attempts, Claimed
-from webapp.worker.handlers import HANDLERS
 from webapp.worker.policy import ExecutionPolicy
 
 WANTED = 1.2

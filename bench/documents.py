@@ -84,7 +84,7 @@ def ours(at: Place, kind: str, number: int) -> Figures:
         found = json.loads(child.stdout.readline())
         commits = found.get("commits", 0) or transactions(at) - before - 1
     seconds = _last_ready(number) - found["began"]
-    share = found["queue_seconds"] / (seconds * at.settings.worker_threads)
+    share = found["queue_seconds"] / (seconds * at.settings.queue.worker_threads)
     return Figures(number / seconds, commits / number, found.get("syncs", 0) / number, share, found["cpu"] / number)
 
 
@@ -112,7 +112,7 @@ def loop(at: Place, kind: str, number: int) -> tuple[float, float]:
         warm_up(providers.extractor, providers.embedder)
         began = time.process_time()
         rate = documents_per_second(
-            files, CONTENT_TYPES[kind], providers.extractor, providers.embedder, at.settings.worker_threads
+            files, CONTENT_TYPES[kind], providers.extractor, providers.embedder, at.settings.queue.worker_threads
         )
         return rate, (time.process_time() - began) / number
 

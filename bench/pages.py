@@ -32,9 +32,9 @@ from webapp.accounts.sessions import Visit
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import db, init_database, reading, transaction
-from webapp.documents import library
-from webapp.documents.grid import Sort
 from webapp.documents.model import Document
+from webapp.library import lookup
+from webapp.library.grid import Sort
 from webapp.serving.memory import keep_what_is_loaded
 
 _Bare = Callable[[str, UUID], Any]
@@ -188,7 +188,7 @@ def _timed(kind: str, times: int, both: _Peer) -> Figures:
 
 def _models(app: Flask) -> None:
     with app.app_context(), reading(_crowd.ORG):
-        library.embedding_models(_crowd.ORG)
+        lookup.embedding_models(_crowd.ORG)
 
 
 def _fill(settings: Settings, variables: dict[str, str], documents: int) -> None:

@@ -32,11 +32,10 @@ from bench._table import p50_p99, row, title
 from tests.search.passages import new_org
 from webapp.app import create_app
 from webapp.db import db
-from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.worker.embedded import EmbeddedHost
-from webapp.worker.handlers import HANDLERS
 from webapp.worker.threads import yield_to_others
 
 WANTED_P50, WANTED_P99 = 3.0, 10.0
@@ -60,13 +59,15 @@ def embedded_host(at: Place) -> Iterator[Begun]:
 
     def begin(context: StageContext) -> None:
         beginnings.put((time.monotonic(), context.lease.document_id))
-        process_document(context)
+        HANDLERS[PROCESS_DOCUMENT](context)
 
-    host = EmbeddedHost(create_app(at.settings), {**HANDLERS, PROCESS_DOCUMENT: begin})
-    host.start()
-    assert host.wait_until_working(60)
-    yield beginnings.get
-    host.stop()
+    app = create_app(at.settings)
+    with app.app_context():
+        host = EmbeddedHost(app.extensions["docmill"], {**HANDLERS, PROCESS_DOCUMENT: begin})
+        host.start()
+        assert host.wait_until_working(60)
+        yield beginnings.get
+        host.stop()
 
 
 def pickups(at: Place, number: int, begun: Begun) -> list[float]:

@@ -35,18 +35,18 @@ from tests.pipeline.workplace import Workplace, make_workplace, prose
 from tests.postgres import ROOT
 from webapp.db import db
 from webapp.documents.states import RunTrigger
-from webapp.pipeline import lifecycle
+from webapp.library.intake import ingest, receive
 from webapp.pipeline.chunk import chunk, load_chunks
 from webapp.pipeline.embed import embed_missing
 from webapp.pipeline.extract import extract, save_markdown
-from webapp.pipeline.ingest import ingest, receive
-from webapp.pipeline.process import process_document
+from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.embed import LocalEmbedder
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.openai.client import connect
 from webapp.providers.openai.embed import Model, OpenAIEmbedder
 from webapp.providers.ports import Embedder
+from webapp.runs import lifecycle
 
 CALL_SECONDS, BATCH, CONCURRENCY, PASSAGES = 0.05, 16, 4, 1000
 LARGE_BATCH = 64
@@ -109,7 +109,7 @@ def embedding_share(place: Workplace, number: int, call_seconds: float) -> float
     started = time.perf_counter()
     embed_missing(context, staged)
     took = time.perf_counter() - started
-    process_document(context)
+    do_steps(context)
     return allowed / took
 
 
@@ -137,7 +137,7 @@ def book(place: Workplace, number: int) -> tuple[float, list[float]]:
 
 def _timed(place: Workplace) -> float:
     started = time.perf_counter()
-    process_document(_context(place))
+    do_steps(_context(place))
     return time.perf_counter() - started
 
 
@@ -168,7 +168,7 @@ def main() -> None:
                 use(place, openai(url, batch=batch))
                 _print_book(f"{name}, book again, calls of {batch} texts", *book(place, seed))
         with opened() as variables, workplace(variables) as place:
-            use(place, LocalEmbedder(place.settings.models.models_dir, threads=2))
+            use(place, LocalEmbedder(place.settings.models.dir, threads=2))
             _print_book(f"{name}, book again, model on this machine", *book(place, 0))
 
 

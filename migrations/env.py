@@ -6,11 +6,12 @@ each time in a short transaction, until it returns False; where it was interrupt
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from alembic import context
-from alembic.runtime.migration import MigrationContext
+from alembic.runtime.migration import MigrationContext, MigrationStep
 from flask import current_app
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.engine import Connection, Engine
@@ -21,11 +22,11 @@ import webapp.documents.model
 import webapp.jobs.model
 import webapp.search.model  # noqa: F401 - the models of all rooms make up the metadata
 from webapp.config import Settings
-from webapp.database_errors import trouble_of
 from webapp.db import Base
-from webapp.engines import prepare_sqlite
-from webapp.grants import grant
-from webapp.inside_words import INDEX, prepare
+from webapp.db.engines import prepare_sqlite
+from webapp.db.errors import trouble_of
+from webapp.db.grants import grant
+from webapp.db.inside_words import INDEX, prepare
 
 # Made by hand for one database each, so the models do not know them; or of expressions, which each database
 # gives back in words of its own.
@@ -43,6 +44,8 @@ NATIVE = {
     "chunk_versions",
     INDEX,
 }
+# Makes all tables of a new database. The migrations in the folder `earlier` bring databases from before it to the same.
+FIRST = "0010"
 _MIGRATION_LOCK = 0x646F636D  # "docm": any number that nobody else uses as an advisory lock
 
 
@@ -94,7 +97,8 @@ def _revision(connection: Connection) -> str | None:
 
 def _migrate(connection: Connection) -> None:
     _guard(connection)
-    context.configure(
+    configure = partial(
+        context.configure,
         connection=connection,
         target_metadata=Base.metadata,
         include_object=belongs_to_models,
@@ -102,11 +106,22 @@ def _migrate(connection: Connection) -> None:
         transactional_ddl=True,
         render_as_batch=connection.dialect.name == "sqlite",
     )
+    configure()
+    # The steps of this command (none of `check` and `current`) for a database at some revision.
+    planned = context.get_context().opts["fn"]
+    configure(fn=lambda revision, migration: _for_new_database(planned(revision, migration), revision))
     with context.begin_transaction(), warnings.catch_warnings():
         # SQLite cannot tell what an index of expressions is made of; such ones are not compared anyway.
         warnings.filterwarnings("ignore", ".*expression-based index uq_jobs_live_run_stage", SAWarning)
         warnings.filterwarnings("ignore", ".*expression-based index 'uq_jobs_live_run_stage'", UserWarning)
         context.run_migrations()
+
+
+def _for_new_database(steps: Iterable[MigrationStep], revision: object) -> list[MigrationStep]:
+    """These steps. Of a database that is at no revision yet, those that lead to FIRST are left out."""
+    steps = list(steps)
+    reached = [step.to_revisions for step in steps]
+    return steps[reached.index((FIRST,)) :] if not revision and (FIRST,) in reached else steps
 
 
 def _suspend_foreign_keys(connection: Connection) -> None:

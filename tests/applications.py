@@ -21,8 +21,9 @@ from webapp.config import Settings
 from webapp.db import db
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.pictures import LocalPictures
-from webapp.web.health import Readiness
-from webapp.wiring import Services, wire
+from webapp.services import Services
+from webapp.web.ops.health import Readiness
+from webapp.wiring import wire
 
 # What a parser of a test may take.
 MEMORY_MB = 512
@@ -93,7 +94,7 @@ class Keeper:
 
     def _services(self, settings: Settings) -> Services:
         services = wire(settings)
-        if settings.extract_memory_mb != MEMORY_MB:
+        if settings.parsers.extract_memory_mb != MEMORY_MB:
             return services
         return replace(services, providers=replace(services.providers, extractor=self.extractor, artist=self.pictures))
 

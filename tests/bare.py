@@ -1,7 +1,8 @@
 """A database and an application on it that has nothing else: light, for the tests' own processes, too."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from flask import Flask
 
@@ -30,6 +31,11 @@ def settings_for(data_dir: Path, **variables: str) -> Settings:
     """Settings from these variables and nothing else: the tests' own environment plays no part."""
     given = {"DATA_DIR": str(data_dir), "SECRET_KEY": "a key for tests only", **AS_FAST_AS_IT_GOES, **variables}
     return Settings.from_environment(given)
+
+
+def changed(settings: Settings, group: str, **fields: Any) -> Settings:
+    """The same settings but for these of a group: `changed(settings, "queue", poll_seconds=600)`."""
+    return replace(settings, **{group: replace(getattr(settings, group), **fields)})
 
 
 def make_bare_app(settings: Settings) -> Flask:

@@ -34,13 +34,14 @@ from tests.pipeline.remote_place import Dying
 from tests.pipeline.workplace import Crash, Workplace, make_workplace
 from webapp.clock import now
 from webapp.db import reading, transaction
+from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError, Lease
-from webapp.pipeline import lifecycle
-from webapp.pipeline.steps import Snoozed, StageContext
+from webapp.library import deletion
+from webapp.pipeline.handlers import HANDLERS
+from webapp.pipeline.steps import StageContext
 from webapp.providers.local.extract import LocalExtractor
 from webapp.search.model import CachedEmbedding, Chunk, Connection
-from webapp.worker.handlers import HANDLERS
 
 FIRST, SECOND = samples.report_pdf(pages=4), samples.report_pdf(pages=5)
 BATCH, CALLS_AT_ONCE, WINDOW, WINDOWS_AT_ONCE = 2, 2, 2, 2
@@ -162,7 +163,7 @@ class World:
     def forget(self, document_id: UUID) -> None:
         """As if it never had been there, the caches included."""
         workplace = self.workplace
-        for folder in lifecycle.delete_document(workplace.queue, workplace.org_id, document_id) or []:
+        for folder in deletion.delete_document(workplace.queue, workplace.org_id, document_id) or []:
             workplace.providers.blobs.delete_prefix(folder)
         with transaction(workplace.org_id) as session:
             session.execute(delete(CachedEmbedding).where(CachedEmbedding.text_sha256.not_in(self.kept)))

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from bench import _crowd
 from tests.conftest import DatabaseUnderTest
-from webapp.bounded import COUNTED_MAX
+from webapp.db.bounded import COUNTED_MAX
 
 DOCUMENTS = 24_000
 # A status of which there are more than are counted, and the others.

@@ -26,7 +26,7 @@ QUEUE_TABLE = "document_processing_jobs"
 # These have one importer because of what they are: the place where all of their kind are listed.
 LISTED = ("_pages", "commands")
 LISTED_PACKAGES = ("webapp.readers.", "webapp.providers.")
-LISTING = "webapp.worker.handlers"
+LISTING = "webapp.pipeline.handlers"
 # Only the claim decides this.
 CLAIM_WORDS = "THEN 'GOES_ON'"
 
@@ -78,7 +78,7 @@ def _asks_the_queue(node: ast.AST) -> bool:
 
 
 def _is_branch_on_dialect(node: ast.AST) -> bool:
-    """A comparison with the dialect's name or a look-up by it, a `ddl_if`, an `@compiles` for one dialect."""
+    """A comparison with the dialect's name, a look-up by it, `is_postgresql()`, `ddl_if`, or `@compiles` for one."""
     if isinstance(node, ast.Compare):
         return any(_is_dialect(side) for side in (node.left, *node.comparators))
     if isinstance(node, ast.Subscript):
@@ -86,7 +86,7 @@ def _is_branch_on_dialect(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         name = ast.unparse(node.func).rpartition(".")[2]
         is_of_url = name == "startswith" and ast.unparse(node.args[0]).startswith(("'sqlite", "'postgresql"))
-        return is_of_url or name == "ddl_if" or (name == "compiles" and len(node.args) > 1)
+        return is_of_url or name in {"ddl_if", "is_postgresql"} or (name == "compiles" and len(node.args) > 1)
     return False
 
 

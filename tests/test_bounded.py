@@ -7,9 +7,8 @@ from flask import Flask
 from sqlalchemy import select
 
 from tests.documents.rows import new_document, new_org
-from webapp import bounded
-from webapp.bounded import COUNTED_MAX, Count, distinct_values, up_to_most
-from webapp.db import reading
+from webapp.db import bounded, reading
+from webapp.db.bounded import COUNTED_MAX, Count, distinct_values, up_to_most
 from webapp.documents.model import Document
 from webapp.web.formatting import count, counts_json
 

@@ -17,7 +17,11 @@ def test_without_any_setting_it_runs_embedded_on_sqlite(tmp_path: Path) -> None:
     settings = read(tmp_path)
     assert settings.execution is Execution.EMBEDDED
     assert settings.database_url == f"sqlite:///{tmp_path}/data/docmill.sqlite3"
-    assert (settings.run_timeout_seconds, settings.job_max_attempts, settings.host) == (120, 1, "127.0.0.1")
+    assert (settings.queue.run_timeout_seconds, settings.queue.job_max_attempts, settings.server.host) == (
+        120,
+        1,
+        "127.0.0.1",
+    )
 
 
 @pytest.mark.parametrize("name", ["what?x=1", "50%41", "a b", "grün", "it's #1 @home:"])
@@ -28,10 +32,10 @@ def test_the_database_lies_in_the_data_folder_whatever_that_is_called(tmp_path: 
 
 
 def test_models_may_come_from_a_folder_or_an_address(tmp_path: Path) -> None:
-    assert read(tmp_path).models.models_from is None
-    assert read(tmp_path, MODELS_FROM=f"{tmp_path}/mirror").models.models_from == tmp_path / "mirror"
+    assert read(tmp_path).models.from_ is None
+    assert read(tmp_path, MODELS_FROM=f"{tmp_path}/mirror").models.from_ == tmp_path / "mirror"
     address = "https://mirror.example.com/models"
-    assert read(tmp_path, MODELS_FROM=f"{address}/").models.models_from == address
+    assert read(tmp_path, MODELS_FROM=f"{address}/").models.from_ == address
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
@@ -40,13 +44,13 @@ def test_postgresql_means_worker_processes(tmp_path: Path, scheme: str) -> None:
     assert settings.database_url == "postgresql+psycopg://someone@host/docmill"
     assert settings.database_owner_url == settings.database_url
     assert settings.execution is Execution.WORKERS
-    assert (settings.run_timeout_seconds, settings.job_max_attempts) == (7200, 5)
+    assert (settings.queue.run_timeout_seconds, settings.queue.job_max_attempts) == (7200, 5)
 
 
 def test_embedded_runs_on_postgresql_too(tmp_path: Path) -> None:
     settings = read(tmp_path, DATABASE_URL="postgresql://host/docmill", EXECUTION="embedded")
     assert settings.is_embedded
-    assert settings.run_timeout_seconds == 120
+    assert settings.queue.run_timeout_seconds == 120
 
 
 @pytest.mark.parametrize(

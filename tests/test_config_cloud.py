@@ -21,16 +21,16 @@ OPENAI = {"OPENAI_API_KEY": "sk-canary-of-openai"}
 
 def test_without_credentials_this_machine_does_everything(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
-    assert (settings.blobs, settings.extraction, settings.embeddings) == ("local", "local", "local")
-    providers = wire(settings).providers
+    chosen, providers = settings.providers, wire(settings).providers
+    assert (chosen.blobs, chosen.extraction, chosen.embeddings) == ("local", "local", "local")
     assert (providers.blobs.name, providers.extractor.name, providers.embedder.name) == ("local", "local", "local")
     assert providers.remote_extractor is None
 
 
 def test_credentials_choose(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, **STORAGE, **READER, **OPENAI)
-    assert (settings.blobs, settings.extraction, settings.embeddings) == ("azure", "azure", "openai")
-    providers = wire(settings).providers
+    chosen, providers = settings.providers, wire(settings).providers
+    assert (chosen.blobs, chosen.extraction, chosen.embeddings) == ("azure", "azure", "openai")
     assert (providers.blobs.name, providers.embedder.name) == ("azure", "openai")
     assert providers.embedder.model == "text-embedding-3-small@1536"
     assert providers.remote_extractor is not None
@@ -53,7 +53,7 @@ def test_a_managed_identity_stands_in_for_keys(tmp_path: Path) -> None:
         EXTRACTION="azure",
         AZURE_DOCUMENTINTELLIGENCE_ENDPOINT="https://reader.invalid",
     )
-    assert settings.azure_storage_account_url == "https://account.blob.core.windows.net"
+    assert settings.azure.storage_account_url == "https://account.blob.core.windows.net"
     providers = wire(settings).providers
     assert providers.blobs.name == "azure"
     assert providers.remote_extractor is not None
@@ -73,7 +73,7 @@ def test_a_server_without_keys_is_chosen_by_name(tmp_path: Path) -> None:
 def test_models_are_chosen_by_content_type(tmp_path: Path) -> None:
     models = "image/jpeg=prebuilt-receipt, application/pdf = prebuilt-invoice"
     settings = settings_for(tmp_path, AZURE_DOCUMENTINTELLIGENCE_MODELS=models)
-    assert dict(settings.azure_documentintelligence_models) == {
+    assert dict(settings.azure.documentintelligence_models) == {
         "image/jpeg": "prebuilt-receipt",
         "application/pdf": "prebuilt-invoice",
     }

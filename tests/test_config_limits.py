@@ -16,7 +16,7 @@ def test_what_holds_when_nothing_is_said(tmp_path: Path) -> None:
     limits = settings.limits
     assert (limits.max_org_gb, limits.org_bytes_max, limits.spend_per_day) == (0, 0, 0)
     assert limits.disk_free_min_bytes == 256 * 1024**2
-    assert limits.request_bytes_max == 10 * settings.upload_bytes_max
+    assert limits.request_bytes_max == 10 * settings.limits.upload_bytes_max
     assert (limits.pages_max, limits.request_files_max, limits.searches_kept) == (5000, 1000, 2000)
     assert (limits.rate_requests, limits.rate_polls, limits.rate_uploads, limits.rate_searches) == (600, 2000, 400, 100)
     assert limits.reprocess_per_hour == 10_000

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from webapp.database_errors import Trouble, trouble_of
+from webapp.db.errors import Trouble, trouble_of
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from tests.bare import DatabaseUnderTest, dispose, make_bare_app
 from webapp.accounts.model import Org
 from webapp.clock import after, new_id, now
 from webapp.config import Settings
-from webapp.database_errors import Trouble, trouble_of
 from webapp.db import NoTransaction, db, in_transaction, reading, session, transaction
+from webapp.db.errors import Trouble, trouble_of
 from webapp.search.model import CachedEmbedding
 
 

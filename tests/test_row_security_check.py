@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.journeys.site import Installation
 from tests.postgres import ROOT
-from webapp import row_security
+from webapp.db import row_security
 
 BIN = Path(sys.executable).parent
 

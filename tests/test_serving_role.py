@@ -20,13 +20,12 @@ from sqlalchemy.exc import DBAPIError
 from tests import postgres
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.worker.bench import wait_for
-from webapp import row_security
 from webapp.accounts import orgs, users
 from webapp.accounts.roles import Role
 from webapp.app import create_app
-from webapp.database_role import SERVING_ROLE
-from webapp.db import reading, transaction
-from webapp.grants import grant
+from webapp.db import reading, row_security, transaction
+from webapp.db.grants import grant
+from webapp.db.role import SERVING_ROLE
 from webapp.worker.workshop import Workshop
 
 # Each test copies and upgrades a database of its own.
@@ -183,12 +182,11 @@ def test_a_worker_waits_for_the_upgrade_that_makes_the_role(
 ) -> None:
     """The tables are this version's already; the web process brings the rest up to date beside the worker."""
     app = create_app(settings_for(tmp_path, DATABASE_URL=urls.superuser_url))
-    workshop = Workshop(app, lambda reason: None, handlers={})
-    with caplog.at_level(logging.INFO):
+    with app.app_context(), caplog.at_level(logging.INFO):
+        workshop = Workshop(app.extensions["docmill"], lambda reason: None, handlers={})
         assert [workshop.is_database_ready() for _ in range(2)] == [False] * 2
         assert len([message for message in caplog.messages if "db upgrade" in message]) == 1
-        with app.app_context():
-            flask_migrate.upgrade()
+        flask_migrate.upgrade()
         assert workshop.is_database_ready()
         assert workshop.reason_to_refuse() is None
     assert NOTICE in caplog.messages

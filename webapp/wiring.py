@@ -1,11 +1,9 @@
 """Settings -> providers: the only file that names concrete classes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from webapp.config import Settings
-from webapp.jobs.queue import JobQueue
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
 from webapp.providers.blob_copies import BlobCopies
@@ -19,30 +17,22 @@ from webapp.providers.local.speech import LocalRecogniser
 from webapp.providers.ports import BlobStore, Embedder, Providers, RemoteExtractor
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
-
-
-@dataclass(frozen=True)
-class Services:
-    """What the rooms above work with."""
-
-    settings: Settings
-    queue: JobQueue
-    providers: Providers
+from webapp.services import Services
 
 
 def wire(settings: Settings) -> Services:
     """Choose the implementations; nothing is loaded or connected before it is needed."""
-    requires_locks = settings.sandbox.is_required
-    local = LocalExtractor(memory_mb=settings.extract_memory_mb, requires_locks=requires_locks)
+    requires_locks = settings.parsers.requires_locks
+    local = LocalExtractor(memory_mb=settings.parsers.extract_memory_mb, requires_locks=requires_locks)
     blobs = _blobs(settings)
-    retry = RetryPolicy(settings.backoff_base_seconds, settings.backoff_max_seconds)
+    retry = RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)
     return Services(
         settings=settings,
-        queue=SqlJobQueue(retry, stage_limits=dict(settings.stage_limits)),
+        queue=SqlJobQueue(retry, stage_limits=dict(settings.queue.stage_limits)),
         providers=Providers(
             blobs=blobs,
             # A local store lends the file itself.
-            copies=None if settings.blobs == "local" else BlobCopies(blobs.local_copy).use,
+            copies=None if settings.providers.blobs == "local" else BlobCopies(blobs.local_copy).use,
             extractor=local,
             embedder=_embedder(settings),
             earlier_embedder=_earlier_embedder(settings),
@@ -59,34 +49,35 @@ def wire(settings: Settings) -> Services:
 
 def _blobs(settings: Settings) -> BlobStore:
     folder, free_min_bytes = settings.data_dir / "blobs", settings.limits.disk_free_min_bytes
-    if settings.blobs == "local":
+    if settings.providers.blobs == "local":
         return LocalBlobStore(folder, free_min_bytes=free_min_bytes)
     from webapp.providers.azure.blob import AzureBlobStore  # noqa: PLC0415 - see above
 
     return AzureBlobStore.connect(
         folder / "incoming",
-        settings.azure_storage_container,
-        connection_string=settings.azure_storage_connection_string,
-        account_url=settings.azure_storage_account_url,
+        settings.azure.storage_container,
+        connection_string=settings.azure.storage_connection_string,
+        account_url=settings.azure.storage_account_url,
         timeout_seconds=settings.provider_timeout_seconds,
         free_min_bytes=free_min_bytes,
     )
 
 
 def _remote_extractor(settings: Settings, local: LocalExtractor) -> RemoteExtractor | None:
-    endpoint = settings.azure_documentintelligence_endpoint
-    if settings.extraction == "local" or endpoint is None:
+    azure = settings.azure
+    endpoint = azure.documentintelligence_endpoint
+    if settings.providers.extraction == "local" or endpoint is None:
         return None
     from webapp.providers.azure.extract import AzureExtractor  # noqa: PLC0415 - see above
 
     return AzureExtractor.connect(
         endpoint,
-        settings.azure_documentintelligence_key,
+        azure.documentintelligence_key,
         local.count_pages,
         timeout_seconds=settings.provider_timeout_seconds,
-        models=dict(settings.azure_documentintelligence_models),
-        window_pages=settings.azure_documentintelligence_window_pages,
-        windows_at_once=settings.azure_documentintelligence_windows_at_once,
+        models=dict(azure.documentintelligence_models),
+        window_pages=azure.documentintelligence_window_pages,
+        windows_at_once=azure.documentintelligence_windows_at_once,
     )
 
 
@@ -98,11 +89,11 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
         name, at, dimensions = model.rpartition("@")
         if not at:
             return (
-                LocalEmbedder(settings.models.models_dir, threads=settings.embed_threads)
+                LocalEmbedder(settings.models.dir, threads=settings.embedding.threads)
                 if model == LocalEmbedder.model
                 else None
             )
-        if not settings.openai_api_key and settings.embeddings != "openai":
+        if not settings.openai.api_key and settings.providers.embeddings != "openai":
             return None
         return _openai_embedder(settings, name, int(dimensions))
 
@@ -110,9 +101,9 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
 
 
 def _embedder(settings: Settings) -> Embedder:
-    if settings.embeddings == "local":
-        return LocalEmbedder(settings.models.models_dir, threads=settings.embed_threads)
-    return _openai_embedder(settings, settings.openai_embedding_model, settings.openai_embedding_dimensions)
+    if settings.providers.embeddings == "local":
+        return LocalEmbedder(settings.models.dir, threads=settings.embedding.threads)
+    return _openai_embedder(settings, settings.openai.embedding_model, settings.openai.embedding_dimensions)
 
 
 def _openai_embedder(settings: Settings, name: str, dimensions: int) -> Embedder:
@@ -122,50 +113,51 @@ def _openai_embedder(settings: Settings, name: str, dimensions: int) -> Embedder
     return OpenAIEmbedder(
         connect(*_openai(settings)),
         Model(name, dimensions),
-        batch_size=settings.openai_embedding_batch,
-        concurrency=settings.embed_concurrency,
+        batch_size=settings.openai.embedding_batch,
+        concurrency=settings.embedding.concurrency,
         timeout_seconds=settings.provider_timeout_seconds,
     )
 
 
 def _speech(settings: Settings) -> SpeechProviders:
-    reader = AudioDecoder(seconds_max=settings.audio_hours_max * 3600.0, requires_locks=settings.sandbox.is_required)
+    seconds_max = settings.limits.audio_hours_max * 3600.0
+    reader = AudioDecoder(seconds_max=seconds_max, requires_locks=settings.parsers.requires_locks)
     return SpeechProviders(reader, _recogniser(settings, reader), _analyst(settings))
 
 
 def _recogniser(settings: Settings, reader: SoundReader) -> Recogniser:
-    if settings.speech == "local":
-        threads, language = settings.speech_threads, settings.speech_language
+    if settings.providers.speech == "local":
+        threads, language = settings.speech.threads, settings.speech.language
         return LocalRecogniser(
-            settings.models.models_dir, threads=threads, language=language, requires_locks=settings.sandbox.is_required
+            settings.models.dir, threads=threads, language=language, requires_locks=settings.parsers.requires_locks
         )
-    if settings.speech == "openai":
+    if settings.providers.speech == "openai":
         from webapp.providers.openai.client import connect  # noqa: PLC0415 - see above
         from webapp.providers.openai.transcribe import OpenAIRecogniser  # noqa: PLC0415 - see above
 
-        client, model = connect(*_openai(settings)), settings.openai_transcribe_model
-        return OpenAIRecogniser(client, model, cut_with(reader), language=settings.speech_language)
+        client, model = connect(*_openai(settings)), settings.openai.transcribe_model
+        return OpenAIRecogniser(client, model, cut_with(reader), language=settings.speech.language)
     from webapp.providers.speechkit.client import Options, SpeechKit  # noqa: PLC0415 - see above
 
-    poll_seconds = settings.speechkit_poll_interval_ms / 1000
+    speechkit = settings.speechkit
     return SpeechKit(
-        settings.speechkit_url,
-        settings.speechkit_operations_url,
-        settings.speechkit_api_key,
-        Options(settings.speech_language, settings.speechkit_model, poll_seconds),
+        speechkit.url,
+        speechkit.operations_url,
+        speechkit.api_key,
+        Options(settings.speech.language, speechkit.model, poll_seconds=speechkit.poll_interval_ms / 1000),
         cut_with(reader),
         timeout_seconds=settings.provider_timeout_seconds,
     )
 
 
 def _analyst(settings: Settings) -> Analyst:
-    if settings.analysis == "local":
+    if settings.providers.analysis == "local":
         return LocalAnalyst()
     from webapp.providers.openai.chat import OpenAIAnalyst  # noqa: PLC0415 - see above
     from webapp.providers.openai.client import connect  # noqa: PLC0415 - see above
 
-    return OpenAIAnalyst(connect(*_openai(settings)), settings.openai_chat_model)
+    return OpenAIAnalyst(connect(*_openai(settings)), settings.openai.chat_model)
 
 
 def _openai(settings: Settings) -> tuple[str, str, float]:
-    return settings.openai_base_url, settings.openai_api_key, settings.provider_timeout_seconds
+    return settings.openai.base_url, settings.openai.api_key, settings.provider_timeout_seconds

@@ -8,13 +8,13 @@ from sqlalchemy import select, update
 from tests.search.passages import new_org
 from webapp.clock import new_id
 from webapp.db import reading, transaction
-from webapp.documents import names, runs
 from webapp.documents.model import Document, ProcessingRun, RunEvent
-from webapp.documents.runs import LiveRun
-from webapp.documents.states import RunTrigger
+from webapp.documents.states import LiveRun, RunTrigger
 from webapp.jobs.queue import NewJob
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
+from webapp.library import names
+from webapp.runs import transitions
 
 __all__ = ["document", "events_of", "new_document", "new_org", "queue", "run", "start"]
 
@@ -43,7 +43,7 @@ def new_document(org_id: UUID, filename: str = "a.txt", **more: Any) -> UUID:
 def queue(org_id: UUID, document_id: UUID, trigger: RunTrigger = RunTrigger.REPROCESS) -> UUID:
     """One more run."""
     with transaction(org_id):
-        return runs.create(org_id, document_id, trigger).id
+        return transitions.create(org_id, document_id, trigger).id
 
 
 def start(org_id: UUID, run_id: UUID) -> bool:

@@ -4,12 +4,12 @@ import ast
 
 from tests.guards.sources import product_sources
 
-WRITERS = tuple(f"webapp/{room}/" for room in ("documents", "jobs", "pipeline", "search", "worker"))
+WRITERS = tuple(f"webapp/{room}/" for room in ("documents", "runs", "library", "jobs", "pipeline", "search", "worker"))
 
 
 def test_only_the_end_of_a_run_says_whose_result_is_published() -> None:
-    """`runs.succeed`, together with the document's status: a second writer could say something else."""
-    assert _written("published_run_id") == {"webapp/documents/runs.py"}
+    """`transitions.succeed`, together with the document's status: a second writer could say something else."""
+    assert _written("published_run_id") == {"webapp/runs/transitions.py"}
 
 
 def _written(column: str) -> set[str]:

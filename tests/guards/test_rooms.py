@@ -75,7 +75,7 @@ def vendor_importers(source: Source) -> Iterator[str]:
 RULES = [
     pytest.param(environment_readers, ("webapp/config/", "gunicorn.conf.py", "conftest.py"), id="environment"),
     pytest.param(clock_readers, ("webapp/clock.py",), id="clock"),
-    pytest.param(committers, ("webapp/db.py",), id="commit"),
+    pytest.param(committers, ("webapp/db/",), id="commit"),
     pytest.param(vendor_importers, ("webapp/providers/",), id="vendors"),
 ]
 

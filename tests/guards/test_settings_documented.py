@@ -1,10 +1,14 @@
 """Every setting stands in the docs, and the docs name no setting that does not exist."""
 
 import re
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
 from tests.guards.sources import ROOT, product_sources
 from webapp.config import Settings
+from webapp.config.group import Group
 
 DOCUMENT = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\|((?: `[A-Z_]+`,?)+) \|", re.MULTILINE)
@@ -20,12 +24,33 @@ def test_every_setting_is_documented() -> None:
     assert _names(Settings) - _documented() == set()
 
 
-def _names(group: type) -> set[str]:
+def _names(group: type[Group]) -> set[str]:
     """The variables of a group of settings and of the groups in it."""
-    own = {item.name.upper() for item in fields(group) if not is_dataclass(item.type)}
-    return own.union(
-        *(_names(item.type) for item in fields(group) if isinstance(item.type, type) and is_dataclass(item.type))
-    )
+    found = set()
+    for item in fields(group):
+        if isinstance(item.type, type) and issubclass(item.type, Group):
+            found |= _names(item.type)
+        else:
+            found.add(group.variable(item.name))
+    return found
+
+
+class Noted(dict[str, str]):
+    """An environment that notes who was asked for."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        super().__init__(given)
+        self.asked: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.asked.add(name)
+        return super().get(name, default)
+
+
+def test_a_field_has_the_name_of_the_variable_that_is_read(tmp_path: Path) -> None:
+    environ = Noted({"DATA_DIR": str(tmp_path)})
+    Settings.from_environment(environ)
+    assert environ.asked == _names(Settings)
 
 
 def test_every_variable_that_is_read_is_documented() -> None:

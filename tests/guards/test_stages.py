@@ -3,16 +3,21 @@
 import pytest
 
 from tests.guards.sources import ROOT
-from webapp.config import STAGE_NAMES
+from webapp.config.queue import STAGE_NAMES
 from webapp.documents.states import EventKind
-from webapp.pipeline.stages import STAGES, progress_at, way_of
-from webapp.worker.handlers import HANDLERS
+from webapp.pipeline.handlers import HANDLERS, STEP_FUNCTIONS
+from webapp.runs.stages import STAGES, progress_at, way_of
 
 WORDS = (ROOT / "templates" / "_words.html").read_text(encoding="utf-8")
 
 
 def test_every_stage_has_a_handler_and_no_handler_is_left_over() -> None:
     assert set(HANDLERS) == set(STAGES)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_step_of_a_stage_has_a_function(stage: str) -> None:
+    assert set(STEP_FUNCTIONS[stage]) == set(STAGES[stage])
 
 
 def test_the_settings_know_the_names_of_all_stages() -> None:

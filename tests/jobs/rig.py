@@ -18,7 +18,7 @@ from sqlalchemy import bindparam, select, update
 from webapp.accounts.model import Org
 from webapp.db import transaction
 from webapp.documents.model import Document, ProcessingRun
-from webapp.documents.runs import LiveRun
+from webapp.documents.states import LiveRun
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.model import StageControl
 from webapp.jobs.queue import Job, JobQueue, Lease, NewJob

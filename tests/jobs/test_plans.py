@@ -15,9 +15,9 @@ from sqlalchemy.engine import Connection
 
 from tests.conftest import DatabaseUnderTest
 from tests.jobs.rig import Run, SqlQueueRig, enqueue, ids
-from webapp.bounded import plan_by_indexes
 from webapp.clock import new_id, now
 from webapp.db import db, session, transaction
+from webapp.db.bounded import plan_by_indexes
 from webapp.jobs import claim
 from webapp.jobs.claim import _NO_ORG
 from webapp.jobs.model import NEVER

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from tests.jobs.rig import SqlQueueRig, claim_one, enqueue, ids, new_run
 from webapp.clock import monotonic, now
 from webapp.db import NoTransaction, db, reading, transaction
-from webapp.documents.runs import LiveRun
+from webapp.documents.states import LiveRun
 from webapp.jobs import claim
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import JobError, LeaseLost, NewJob

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from flask import Flask
 from sqlalchemy import Engine, event
 from sqlalchemy.orm import Session
 
 from tests.bare import settings_for
 from webapp.app import create_app
 from webapp.db import reading
-from webapp.documents import runs
+from webapp.jobs.queue import JobQueue
 from webapp.pipeline import steps
+from webapp.runs import transitions
+from webapp.services import Services
 from webapp.worker.workshop import Workshop
 
 
@@ -68,16 +69,18 @@ def live(data_dir: Path, variables: dict[str, str], crash: Crash, org_id: UUID, 
     logging.disable()
     app = create_app(settings_for(data_dir, **variables))
     crash.arm()
-    workshop = Workshop(app, lambda why: None)
-    workshop.start()
-    pause = threading.Event()
-    while not _has_ended(app, org_id, run_id):
-        pause.wait(0.02)
-    workshop.drain()
+    services: Services = app.extensions["docmill"]
+    with app.app_context():
+        workshop = Workshop(services, lambda why: None)
+        workshop.start()
+        pause = threading.Event()
+        while not _has_ended(services.queue, org_id, run_id):
+            pause.wait(0.02)
+        workshop.drain()
 
 
-def _has_ended(app: Flask, org_id: UUID, run_id: UUID) -> bool:
-    with app.app_context(), reading(org_id):
-        state = runs.state_of(run_id)
-        jobs = app.extensions["docmill"].queue.of_run(run_id)
+def _has_ended(queue: JobQueue, org_id: UUID, run_id: UUID) -> bool:
+    with reading(org_id):
+        state = transitions.state_of(run_id)
+        jobs = queue.of_run(run_id)
     return state is None or (state.is_ended and all(job.status.is_ended for job in jobs))

@@ -6,7 +6,7 @@ from flask import Flask
 from sqlalchemy import text
 
 from webapp.db import reading
-from webapp.wiring import Services
+from webapp.services import Services
 
 # Each finds what must not be; an empty answer is a pass.
 FORBIDDEN = {

@@ -29,10 +29,10 @@ from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import RunTrigger
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle
-from webapp.pipeline.ingest import ingest, receive
+from webapp.library.intake import ingest, receive
+from webapp.runs import lifecycle
 from webapp.search.model import Chunk
-from webapp.wiring import Services
+from webapp.services import Services
 from webapp.worker.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(300)]
@@ -86,7 +86,7 @@ class Site:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """This process does what there is to do, and stops in any case: or it would do so for the next tests."""
-        workshop = Workshop(self.app, lambda why: None)
+        workshop = Workshop(self.services, lambda why: None)
         workshop.start()
         try:
             yield

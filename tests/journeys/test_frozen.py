@@ -17,7 +17,7 @@ from tests.journeys.site import Installation
 from tests.pipeline.workplace import prose
 from tests.worker.bench import wait_for
 from webapp.clock import monotonic
-from webapp.engines import IDLE_IN_TRANSACTION_SECONDS
+from webapp.db.engines import IDLE_IN_TRANSACTION_SECONDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.journey, pytest.mark.timeout(300)]
 

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from tests.pipeline.workplace import Workplace
 from webapp.jobs.queue import Job
-from webapp.pipeline.services import Services
+from webapp.pipeline.handlers import HANDLERS
+from webapp.services import Services
 from webapp.worker import chores
 from webapp.worker.attempt import Attempts, Outcome
-from webapp.worker.handlers import HANDLERS
 from webapp.worker.policy import ExecutionPolicy
 
 LOOKS_MAX = 300

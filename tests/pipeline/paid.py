@@ -21,14 +21,15 @@ from tests.pipeline.workplace import Crash, Workplace
 from webapp.clock import after, now
 from webapp.db import reading, transaction
 from webapp.documents.model import CallReservation
+from webapp.jobs.interruptions import WaitsForOthers
 from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease, LeaseLost
 from webapp.pipeline import waiting
-from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import PROCESS_DOCUMENT
-from webapp.pipeline.steps import StageContext, WaitsForOthers
+from webapp.pipeline.handlers import do_steps
+from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import FailureCode, ProviderUnavailable
 from webapp.providers.ports import BlobStore
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.search.model import CachedEmbedding
 
 BATCH, CALLS_AT_ONCE = 2, 4
@@ -66,7 +67,7 @@ class PaidPlace:
         """Whether the document is done; a job that waits for others is due again at once, as in a real second."""
         context = context or self.workplace.context(lease)
         try:
-            process_document(context)
+            do_steps(context)
         except WaitsForOthers:
             waiting.wait_for_others(context, 0.02)
             return False

@@ -11,10 +11,11 @@ from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.db import transaction
 from webapp.documents.model import Document, ProviderCall
+from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease
-from webapp.pipeline.process import process_document
-from webapp.pipeline.steps import Snoozed, StageContext
+from webapp.pipeline.handlers import do_steps
+from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Unsaved
 
 LOOKS_MAX = 100
@@ -77,7 +78,7 @@ class RemotePlace:
         """One attempt as the worker makes it; None when the job went to wait."""
         context = self._context(lease)
         try:
-            process_document(context)
+            do_steps(context)
         except Snoozed:
             with transaction(lease.org_id):
                 self.workplace.queue.snooze(lease, 0, context.checkpoint)

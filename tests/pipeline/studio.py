@@ -9,10 +9,11 @@ from tests.emulators.openai import OpenAI
 from tests.emulators.speechkit import SpeechKitServer
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.db import transaction
+from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobQueue, Lease
-from webapp.pipeline.stages import PIPELINES
-from webapp.pipeline.steps import Snoozed, StageContext
+from webapp.pipeline.handlers import HANDLERS
+from webapp.pipeline.steps import StageContext
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.openai.chat import OpenAIAnalyst
@@ -21,7 +22,7 @@ from webapp.providers.openai.transcribe import OpenAIRecogniser
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SpeechProviders
 from webapp.providers.speechkit.client import Options, SpeechKit
-from webapp.worker.handlers import HANDLERS
+from webapp.runs.stages import PIPELINES
 
 SOON = 0.01
 NEVER = threading.Event()

@@ -16,13 +16,15 @@ from webapp.clock import new_id
 from webapp.db import reading, transaction
 from webapp.documents.model import Document
 from webapp.documents.states import DocumentStatus, RunState
+from webapp.jobs.interruptions import OutOfTime
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import connect, lifecycle
+from webapp.library import deletion
+from webapp.pipeline import connect
 from webapp.pipeline.connect import detect_connections
-from webapp.pipeline.lifecycle import Refusal
-from webapp.pipeline.steps import OutOfTime
+from webapp.runs import lifecycle
+from webapp.runs.lifecycle import Refusal
 from webapp.search import connections, neighbours, values
 from webapp.search.connections import Connected, Kind, Link
 from webapp.search.model import Chunk, Connection
@@ -162,7 +164,7 @@ def test_what_is_no_longer_near_is_forgotten(workplace: Workplace) -> None:
 def test_a_deleted_document_takes_its_connections_along(workplace: Workplace) -> None:
     first, second = workplace.connected(SEA), workplace.connected(SEA_AGAIN)
 
-    lifecycle.delete_document(workplace.queue, workplace.org_id, first.id)
+    deletion.delete_document(workplace.queue, workplace.org_id, first.id)
 
     assert rows(workplace) == set()
     assert seen(workplace, second) == []
@@ -188,7 +190,7 @@ def test_a_document_that_is_deleted_meanwhile_costs_its_rows_alone(
     gone, stays = workplace.connected(SEA), workplace.connected(SEA + b" It was cold.")
     workplace.processed(SEA_AGAIN)
 
-    interrupted(workplace, monkeypatch, lambda: lifecycle.delete_document(workplace.queue, workplace.org_id, gone.id))
+    interrupted(workplace, monkeypatch, lambda: deletion.delete_document(workplace.queue, workplace.org_id, gone.id))
 
     assert [each.document.filename for each in seen(workplace, stays)] == ["a.txt"]
     assert {job.status for job in workplace.all(Job)} == {"COMPLETED"}

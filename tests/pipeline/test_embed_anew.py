@@ -1,22 +1,21 @@
 """Another model's vectors: in the background, without reading anything again, and without paying twice."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from tests.bare import changed
 from tests.pipeline.workplace import Crash, Fallible, Workplace, prose
 from webapp.db import reading
 from webapp.documents.model import Artifact
 from webapp.jobs.model import Job
 from webapp.jobs.states import Priority
-from webapp.pipeline import reprocess
-from webapp.pipeline.embed_anew import embed_anew
-from webapp.pipeline.stages import EMBED_ANEW
+from webapp.library import reprocess
+from webapp.pipeline.handlers import HANDLERS, do_steps
+from webapp.runs.stages import EMBED_ANEW
 from webapp.search.model import Connection
 from webapp.worker import chores
-from webapp.worker.handlers import HANDLERS
 
 
 @pytest.fixture
@@ -69,18 +68,18 @@ def test_a_crash_costs_one_call(renewing: Workplace) -> None:
     renewing.embedder.failures = {2: Crash()}
     lease = renewing.claim()
     with pytest.raises(Crash):
-        embed_anew(renewing.context(lease))
+        do_steps(renewing.context(lease))
     assert {chunk.embedding_model for chunk in renewing.chunks(lease.document_id)} == {"hashed-words-64"}
 
-    embed_anew(renewing.context(renewing.take_back(lease)))
+    do_steps(renewing.context(renewing.take_back(lease)))
     assert len(renewing.embedder.asked) == len(set(renewing.embedder.asked))
     assert {chunk.embedding_model for chunk in renewing.chunks(lease.document_id)} == {"another"}
 
 
 def test_it_begins_by_itself_unless_the_settings_say_ask(renewing: Workplace) -> None:
-    renewing.settings = replace(renewing.settings, reembed="ask")
+    renewing.settings = changed(renewing.settings, "queue", reembed="ask")
     assert chores.renew_vectors(renewing) == 0
-    renewing.settings = replace(renewing.settings, reembed="auto")
+    renewing.settings = changed(renewing.settings, "queue", reembed="auto")
     assert chores.renew_vectors(renewing, lambda: True) == 0
     assert chores.renew_vectors(renewing) == 2
     assert chores.renew_vectors(renewing) == 0

@@ -12,8 +12,8 @@ from flask import current_app
 from tests.emulators.clients import openai_embedder
 from tests.emulators.openai import OpenAI
 from tests.pipeline.workplace import Workplace, prose
+from webapp.jobs.interruptions import Drained
 from webapp.jobs.queue import LeaseLost
-from webapp.pipeline.steps import Drained
 from webapp.provider_errors import ProviderError, RateLimited
 from webapp.providers.openai.embed import Model
 from webapp.search.model import CachedEmbedding

@@ -60,7 +60,7 @@ def test_meaning_is_found_without_a_common_word(
     bare_app: Flask, settings: Settings, local_extractor: LocalExtractor
 ) -> None:
     workplace = make_workplace(settings, local_extractor)
-    workplace.with_embedder(LocalEmbedder(settings.models.models_dir, threads=1))
+    workplace.with_embedder(LocalEmbedder(settings.models.dir, threads=1))
     wanted = workplace.processed(b"The physician prescribed tablets against the patient's headache.", "a.txt")
     workplace.processed(b"The invoice for the timber has to be paid within thirty days.", "b.txt")
     workplace.processed(b"Our ship left the harbour at dawn and sailed to the island.", "c.txt")

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from tests import samples, sounds
-from tests.bare import DatabaseUnderTest
+from tests.bare import DatabaseUnderTest, changed
 from tests.emulators.clients import azure_extractor, openai_embedder
 from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
@@ -23,17 +23,18 @@ from webapp.db import db, reading, transaction
 from webapp.documents import events
 from webapp.documents.model import ProcessingRun, ProviderCall
 from webapp.documents.states import EventKind
+from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import WAITS_FOR
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import gates, stage_pause
-from webapp.pipeline.stages import ANALYZE, PROCESS_DOCUMENT, TRANSCRIBE_START
-from webapp.pipeline.steps import WaitReason
+from webapp.pipeline.paid_calls import gates
 from webapp.pipeline.waiting import WAITS_SINCE
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.sound import AudioDecoder
+from webapp.runs import stage_pause
+from webapp.runs.stages import ANALYZE, PROCESS_DOCUMENT, TRANSCRIBE_START
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome
 
@@ -209,8 +210,7 @@ def _spend(workplace: Workplace, price: float, days_ago: int = 0, **more: Any) -
 
 
 def _limit(workplace: Workplace, spend_per_day: float) -> None:
-    limits = replace(workplace.settings.limits, spend_per_day=spend_per_day)
-    workplace.settings = replace(workplace.settings, limits=limits)
+    workplace.settings = changed(workplace.settings, "limits", spend_per_day=spend_per_day)
 
 
 def test_what_counts_as_spent_today(workplace: Workplace) -> None:

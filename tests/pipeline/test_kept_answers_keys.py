@@ -17,14 +17,14 @@ from tests.pipeline import hands, studio
 from tests.pipeline.remote_place import RemotePlace
 from tests.pipeline.workplace import Workplace, prose
 from webapp.clock import utc_now
-from webapp.config import providers as provider_settings
+from webapp.config.azure import AZURE_READS
 from webapp.db import transaction
 from webapp.documents.model import Artifact, Document, ProviderCall
-from webapp.pipeline.stages import TRANSCRIBE_POLL
 from webapp.pipeline.transcribe import UNANSWERED
 from webapp.providers.azure.extract import ACCEPTED, AzureExtractor
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.sound import AudioDecoder
+from webapp.runs.stages import TRANSCRIBE_POLL
 from webapp.wiring import wire
 
 INVOICE = {"application/pdf": "prebuilt-invoice"}
@@ -156,7 +156,7 @@ def test_the_setting_reaches_the_extractor(workplace: Workplace, documentintelli
 
 
 def test_settings_know_what_the_extractor_reads() -> None:
-    assert provider_settings.AZURE_READS == ACCEPTED
+    assert AZURE_READS == ACCEPTED
 
 
 # Upgraded from b9a429a.

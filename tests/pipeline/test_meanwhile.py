@@ -12,7 +12,8 @@ from webapp.db import reading
 from webapp.documents.model import ProviderCall
 from webapp.jobs.model import Job
 from webapp.jobs.queue import LeaseLost
-from webapp.pipeline import connect, lifecycle
+from webapp.library import deletion
+from webapp.pipeline import connect
 from webapp.search import connections, vectors
 from webapp.search.connections import Link
 from webapp.search.model import CachedEmbedding, Connection
@@ -87,7 +88,7 @@ def test_a_document_that_is_deleted_while_it_is_connected_leaves_nothing(
     workplace.connected(STORY, "story.md")
     copy = workplace.processed(COPY, "copy.md")
 
-    after_finding(monkeypatch, lambda: lifecycle.delete_document(workplace.queue, workplace.org_id, copy.id))
+    after_finding(monkeypatch, lambda: deletion.delete_document(workplace.queue, workplace.org_id, copy.id))
     with pytest.raises(LeaseLost):
         workplace.connect()
     assert rows(workplace) == set()

@@ -13,12 +13,12 @@ from tests.pipeline.remote_place import Countdown, Dying, RemotePlace
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.documents.model import DocumentField
 from webapp.documents.states import RunTrigger
+from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.queue import LeaseLost
-from webapp.pipeline import lifecycle
-from webapp.pipeline.steps import Snoozed
 from webapp.provider_errors import BadInput, FailureCode, ProviderError, RateLimited
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.ports import Window
+from webapp.runs import lifecycle
 
 PAGES, WINDOW = 7, 3
 BOOK = samples.report_pdf(pages=PAGES)

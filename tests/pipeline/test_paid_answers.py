@@ -20,18 +20,19 @@ from tests.pipeline.remote_place import RemotePlace
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.db import transaction
 from webapp.documents.model import CallReservation, ProviderCall
+from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.queue import Lease, LeaseLost
-from webapp.pipeline import lifecycle
-from webapp.pipeline.call_times import CallTimes
-from webapp.pipeline.stages import ANALYZE, TRANSCRIBE_START
-from webapp.pipeline.steps import Snoozed
+from webapp.library import deletion
+from webapp.pipeline.handlers import HANDLERS
+from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import Clip, Segment
+from webapp.runs import lifecycle
+from webapp.runs.stages import ANALYZE, TRANSCRIBE_START
 from webapp.worker import chores
-from webapp.worker.handlers import HANDLERS
 
 PAGES = 4
 BOOK = samples.report_pdf(pages=PAGES)
@@ -315,7 +316,7 @@ def test_a_file_that_is_deleted_and_uploaded_anew_while_it_is_read_is_paid_for_o
 
     def replace_it() -> None:
         workplace = azure.workplace
-        lifecycle.delete_document(workplace.queue, workplace.org_id, document_id)
+        deletion.delete_document(workplace.queue, workplace.org_id, document_id)
         anew.append(azure.upload(BOOK))
         second = workplace.claim()
         with pytest.raises(Snoozed):

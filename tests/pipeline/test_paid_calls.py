@@ -16,16 +16,17 @@ from tests.pipeline.workplace import Fallible, Workplace, prose
 from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.documents.model import ProcessingRun
-from webapp.documents.runs import LiveRun
+from webapp.documents.states import LiveRun
+from webapp.jobs.interruptions import Drained
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError, Lease, LeaseLost
-from webapp.pipeline import lifecycle
-from webapp.pipeline.call_times import CallTimes
+from webapp.library import deletion
 from webapp.pipeline.embed import LOOK_SECONDS
-from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import EMBED
-from webapp.pipeline.steps import Drained
+from webapp.pipeline.handlers import do_steps
+from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.provider_errors import ProviderError
+from webapp.runs import lifecycle
+from webapp.runs.stages import EMBED
 from webapp.search.model import Chunk
 from webapp.worker import chores
 
@@ -164,7 +165,7 @@ def test_what_arrives_for_a_deleted_document_leaves_only_its_line(place: PaidPla
     document_id = place.upload(STORY)
     lease = place.workplace.claim()
     with place.caught_in_flight(lease) as ended:
-        lifecycle.delete_document(place.workplace.queue, place.workplace.org_id, document_id)
+        deletion.delete_document(place.workplace.queue, place.workplace.org_id, document_id)
     assert ended == ["lost"]
     assert (place.cached(), place.openai.units()) == (0, HELD)
     assert place.bill() == [(BATCH, "ok", False)] * CALLS_AT_ONCE
@@ -178,7 +179,7 @@ def test_what_arrives_for_a_deleted_document_is_kept_for_another_with_the_same_t
     second = place.workplace.claim()
     with place.caught_in_flight(lease):
         assert not place.attempt(second)
-        lifecycle.delete_document(place.workplace.queue, place.workplace.org_id, document_id)
+        deletion.delete_document(place.workplace.queue, place.workplace.org_id, document_id)
     place.work_off(1)
     is_paid_once(place)
 
@@ -187,7 +188,7 @@ def test_lines_outlive_the_document(place: PaidPlace) -> None:
     document_id = place.upload(STORY)
     place.work_off(1)
     before = place.bill()
-    lifecycle.delete_document(place.workplace.queue, place.workplace.org_id, document_id)
+    deletion.delete_document(place.workplace.queue, place.workplace.org_id, document_id)
     assert place.bill() == before
     assert deviations(place.workplace, place.openai) == []
 
@@ -287,7 +288,7 @@ def test_answers_that_cannot_be_stored_in_time_lie_among_the_blobs(place: PaidPl
         commits_fail(_is_paying(place)),
         pytest.raises(OperationalError),
     ):
-        process_document(impatient)
+        do_steps(impatient)
     paid = place.openai.units()
     assert paid > 0
     assert place.cached() == 0
@@ -369,7 +370,7 @@ def test_a_process_that_is_asked_to_end_holds_an_answer_no_longer_than_it_may(pl
 
     started = monotonic()
     with commits_fail(is_paying), pytest.raises((OperationalError, Drained)):
-        process_document(context)
+        do_steps(context)
     assert monotonic() - started < 20
     assert any("/answers/" in path for path in place.workplace.blobs())
     place.workplace.stopping.clear()

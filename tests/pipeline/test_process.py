@@ -13,9 +13,10 @@ from webapp.db import in_transaction, transaction
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease, LeaseLost
-from webapp.pipeline import artifacts, lifecycle
-from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
+from webapp.pipeline import artifacts
 from webapp.provider_errors import BadInput, FailureCode, ProviderError
+from webapp.runs import lifecycle
+from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
 from webapp.search.model import CachedEmbedding, Chunk
 
 DOING = [step.doing for step in STAGES[PROCESS_DOCUMENT]]

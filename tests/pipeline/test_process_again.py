@@ -9,13 +9,14 @@ from sqlalchemy import delete, update
 from tests.pipeline.workplace import Crash, Fallible, Workplace, prose, unavailable
 from webapp.clock import after
 from webapp.db import transaction
-from webapp.documents import replaced
 from webapp.documents.model import Artifact, ReplacedArtifact
 from webapp.documents.states import FailureType, RunTrigger
 from webapp.jobs.queue import JobError
-from webapp.pipeline import lifecycle
-from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
+from webapp.library import deletion
+from webapp.pipeline import replaced
 from webapp.provider_errors import ProviderError
+from webapp.runs import lifecycle
+from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
 from webapp.search.model import CachedEmbedding
 from webapp.worker import chores
 
@@ -148,7 +149,7 @@ def test_what_was_replaced_goes_with_its_document(workplace: Workplace) -> None:
     document = workplace.processed(prose(2), "story.md")
     workplace.reprocess(document.id)
     workplace.process()
-    lifecycle.delete_document(workplace.queue, workplace.org_id, document.id)
+    deletion.delete_document(workplace.queue, workplace.org_id, document.id)
     assert workplace.all(ReplacedArtifact) == []
 
 

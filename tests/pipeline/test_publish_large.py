@@ -10,14 +10,13 @@ from sqlalchemy import func, select, text
 
 from tests.bare import DatabaseUnderTest, dispose, make_bare_app
 from tests.pipeline.workplace import Fallible, Workplace, make_workplace, prose
-from webapp import engines
 from webapp.clock import monotonic
 from webapp.config import Settings
-from webapp.db import reading
+from webapp.db import engines, reading
 from webapp.pipeline import publish
-from webapp.pipeline.stages import PUBLISH
 from webapp.providers.local.extract import LocalExtractor
 from webapp.readers.extraction import Extraction
+from webapp.runs.stages import PUBLISH
 from webapp.search import index, values
 from webapp.search.index import NewChunk
 from webapp.search.model import Chunk

@@ -3,7 +3,6 @@
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
 
@@ -11,7 +10,7 @@ import pytest
 from flask import current_app
 from sqlalchemy import text, update
 
-from tests.bare import DatabaseUnderTest
+from tests.bare import DatabaseUnderTest, changed
 from tests.emulators.clients import openai_embedder
 from tests.emulators.openai import OpenAI
 from tests.pipeline.full import full_database
@@ -21,10 +20,10 @@ from tests.search.passages import new_org
 from webapp.clock import after
 from webapp.db import reading, transaction
 from webapp.documents.model import CallReservation
-from webapp.pipeline import gates, query_vectors
+from webapp.jobs.interruptions import WaitReason
 from webapp.pipeline.artifacts import digest
 from webapp.pipeline.find import Found, find
-from webapp.pipeline.steps import WaitReason
+from webapp.pipeline.paid_calls import gates, query_vectors
 from webapp.providers.openai.embed import Model
 from webapp.search import query_cache
 from webapp.worker import chores
@@ -58,7 +57,7 @@ def test_a_question_asked_fifty_times_is_paid_once(office: Workplace, openai: Op
     assert bill(office) == {("ok", False): 1, ("ok", True): 49}
     for call in office.calls("search"):
         assert (call.provider, call.units, call.run_id) == ("openai", 1, None)
-        assert call.price == pytest.approx(office.settings.price_embed_passage)
+        assert call.price == pytest.approx(office.settings.prices.embed_passage)
 
 
 def test_threads_that_ask_at_once_pay_once(office: Workplace, openai: OpenAI) -> None:
@@ -163,8 +162,7 @@ def test_another_model_is_another_question(office: Workplace, openai: OpenAI) ->
 
 
 def test_so_many_are_kept_and_no_more(office: Workplace, openai: OpenAI) -> None:
-    limits = replace(office.settings.limits, searches_kept=3)
-    office.settings = replace(office.settings, limits=limits)
+    office.settings = changed(office.settings, "limits", searches_kept=3)
     for number in range(5):
         ask(office, f"question {number}")
     with reading(office.org_id):
@@ -176,8 +174,7 @@ def test_so_many_are_kept_and_no_more(office: Workplace, openai: OpenAI) -> None
 
 
 def test_what_was_used_lately_stays(office: Workplace, openai: OpenAI) -> None:
-    limits = replace(office.settings.limits, searches_kept=2)
-    office.settings = replace(office.settings, limits=limits)
+    office.settings = changed(office.settings, "limits", searches_kept=2)
     ask(office, "first")
     ask(office, "second")
     with transaction(office.org_id) as session:
@@ -208,8 +205,7 @@ def test_a_refusal_is_on_no_bill(office: Workplace, openai: OpenAI) -> None:
 
 def test_an_org_that_spent_its_money_searches_by_words(office: Workplace, openai: OpenAI) -> None:
     ask(office, "known before")
-    limits = replace(office.settings.limits, spend_per_day=office.settings.price_embed_passage)
-    office.settings = replace(office.settings, limits=limits)
+    office.settings = changed(office.settings, "limits", spend_per_day=office.settings.prices.embed_passage)
     found = ask(office)
     assert (found.words_only, found.reason) == (True, WaitReason.SPEND_LIMIT)
     assert found.hits

@@ -14,13 +14,13 @@ from webapp.documents.model import Artifact, DocumentField, ProviderCall
 from webapp.documents.states import EventKind
 from webapp.jobs.model import Job
 from webapp.jobs.queue import LeaseLost
-from webapp.pipeline.ingest import Refused
-from webapp.pipeline.lifecycle import end_after
-from webapp.pipeline.stages import ANALYZE, EXTRACT_AUDIO, STAGES, TRANSCRIBE_POLL, TRANSCRIBE_START, way_of
+from webapp.library.intake import Refused
+from webapp.pipeline.handlers import HANDLERS
 from webapp.provider_errors import BadInput, FailureCode, OperationLost, ProviderError, RateLimited
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import Analysis, Sound, Transcript
-from webapp.worker.handlers import HANDLERS
+from webapp.runs.lifecycle import end_after
+from webapp.runs.stages import ANALYZE, EXTRACT_AUDIO, STAGES, TRANSCRIBE_POLL, TRANSCRIBE_START, way_of
 
 WAY = (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE)
 

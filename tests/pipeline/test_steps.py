@@ -10,9 +10,13 @@ from sqlalchemy.exc import OperationalError
 
 from tests.pipeline.workplace import Workplace, unavailable
 from webapp.clock import monotonic
+from webapp.jobs.interruptions import Drained, OutOfTime
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline import steps
-from webapp.pipeline.stages import (
+from webapp.pipeline.steps import StageContext
+from webapp.pipeline.unsaved import Stored
+from webapp.provider_errors import ProviderError, RateLimited, TimedOut
+from webapp.runs.stages import (
     CHUNK,
     EMBED,
     EXTRACT,
@@ -21,9 +25,6 @@ from webapp.pipeline.stages import (
     STAGES,
     progress_at,
 )
-from webapp.pipeline.steps import Drained, OutOfTime, StageContext
-from webapp.pipeline.unsaved import Stored
-from webapp.provider_errors import ProviderError, RateLimited, TimedOut
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.chunk import chunk
 from webapp.pipeline.embed import embed
 from webapp.pipeline.extract import extract, save_markdown
-from webapp.pipeline.prices import FREE
-from webapp.pipeline.process import process_document
+from webapp.pipeline.handlers import do_steps
+from webapp.pipeline.paid_calls.prices import FREE
+from webapp.pipeline.paid_calls.reservations import Wanted, reserve
 from webapp.pipeline.publish import _gather, _store, end_published
-from webapp.pipeline.reservations import Wanted, reserve
-from webapp.pipeline.stages import CHUNK, EMBED, EXTRACT, PUBLISH, SAVE_MARKDOWN, Step
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
+from webapp.runs.stages import CHUNK, EMBED, EXTRACT, PUBLISH, SAVE_MARKDOWN, Step
 from webapp.worker.saver import Saver
 
 PATIENCE_SECONDS = 20
@@ -64,7 +64,7 @@ def test_a_short_text_is_processed_in_one_commit(workplace: Workplace) -> None:
     context = workplace.context(workplace.claim(), save_after_seconds=600)
 
     with writing_commits() as commits:
-        process_document(context)
+        do_steps(context)
 
     assert len(commits) == 1
     assert workplace.document(document_id).status == "READY"
@@ -151,7 +151,7 @@ def test_a_step_that_goes_on_shows_its_beginning(workplace: Workplace, bare_app:
     context = workplace.context(workplace.claim(), save_after_seconds=0.05)
     # Nothing is due when the step begins.
     context.save()
-    saver = Saver(bare_app.app_context, print)
+    saver = Saver(print)
     saver.start()
     seen = threading.Event()
 
@@ -210,7 +210,7 @@ def test_a_last_step_is_never_stored_without_the_end_of_its_job(workplace: Workp
     context.save_at_end()
     assert "complete" not in stored(workplace, context)
     assert "complete" not in context.checkpoint["completed_stages"]
-    process_document(workplace.context(workplace.take_back(context.lease)))
+    do_steps(workplace.context(workplace.take_back(context.lease)))
     assert workplace.document(document_id).status == "READY"
     assert workplace.chunks(document_id) != []
 

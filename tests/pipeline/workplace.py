@@ -16,23 +16,23 @@ from tests.search.passages import new_org
 from webapp.clock import monotonic
 from webapp.config import Settings
 from webapp.db import reading, transaction
-from webapp.documents import runs
 from webapp.documents.model import Document, ProcessingRun, ProviderCall, RunEvent
 from webapp.documents.states import RunTrigger
-from webapp.jobs.queue import JobQueue, Lease
+from webapp.jobs.queue import Lease
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
-from webapp.pipeline import lifecycle
+from webapp.library.intake import Ingested, ingest, receive
 from webapp.pipeline.connect import detect_connections
-from webapp.pipeline.ingest import Ingested, ingest, receive
-from webapp.pipeline.process import process_document
-from webapp.pipeline.stages import DETECT_CONNECTIONS
+from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.ports import Embedder, Extractor, Providers
 from webapp.readers.extraction import Extraction
+from webapp.runs import lifecycle, transitions
+from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search.model import Chunk
+from webapp.services import Services
 
 
 class Crash(BaseException):
@@ -83,19 +83,16 @@ class Fallible(HashedWords):
 
 
 @dataclass
-class Workplace:
+class Workplace(Services):
     """Services, an org, and one worker's hands."""
 
-    settings: Settings
-    queue: JobQueue
-    providers: Providers
     extractor: Counted
     embedder: Fallible
     org_id: UUID
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def upload(self, data: bytes, filename: str = "a.txt", org_id: UUID | None = None) -> Ingested:
-        incoming = receive(self.providers.blobs.incoming(), io.BytesIO(data), self.settings.upload_bytes_max)
+        incoming = receive(self.providers.blobs.incoming(), io.BytesIO(data), self.settings.limits.upload_bytes_max)
         return ingest(self, org_id or self.org_id, incoming, filename)
 
     def reprocess(self, document_id: UUID, *, max_attempts: int = 5) -> UUID:
@@ -129,7 +126,7 @@ class Workplace:
 
     def process(self, lease: Lease | None = None, **more: Any) -> StageContext:
         context = self.context(lease or self.claim(), **more)
-        process_document(context)
+        do_steps(context)
         return context
 
     def connect(self, **more: Any) -> None:
@@ -165,7 +162,7 @@ class Workplace:
 
     def run(self, document_id: UUID) -> ProcessingRun:
         with reading(self.org_id) as opened:
-            run_id = runs.newest_of(document_id)
+            run_id = transitions.newest_of(document_id)
             assert run_id is not None
             return opened.get_one(ProcessingRun, run_id)
 
@@ -203,7 +200,7 @@ def make_workplace(settings: Settings, extractor: Extractor) -> Workplace:
     blobs = LocalBlobStore(settings.data_dir / "blobs")
     return Workplace(
         settings=settings,
-        queue=SqlJobQueue(RetryPolicy(settings.backoff_base_seconds, settings.backoff_max_seconds)),
+        queue=SqlJobQueue(RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)),
         providers=Providers(blobs=blobs, extractor=counted, embedder=embedder),
         extractor=counted,
         embedder=embedder,

@@ -63,7 +63,7 @@ def test_the_doctor_fails_where_a_required_lock_is_missing(tmp_path: Path) -> No
 
 def test_the_setting_knows_two_words(tmp_path: Path) -> None:
     def read(**variables: str) -> bool:
-        return Settings.from_environment({"DATA_DIR": str(tmp_path), **variables}).sandbox.is_required
+        return Settings.from_environment({"DATA_DIR": str(tmp_path), **variables}).parsers.requires_locks
 
     assert not read()
     assert read(SANDBOX="require")

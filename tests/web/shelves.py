@@ -15,9 +15,9 @@ from werkzeug.test import TestResponse, encode_multipart
 from tests.hashed_words import HashedWords
 from tests.web.people import Program
 from webapp.db import db
-from webapp.wiring import Services
+from webapp.pipeline.handlers import HANDLERS
+from webapp.services import Services
 from webapp.worker.attempt import Attempts
-from webapp.worker.handlers import HANDLERS
 from webapp.worker.policy import ExecutionPolicy
 
 NOTES = b"# Milling notes\n\nWheat is ground between *stones*.\n\n## Rye\n\nRye is dark and heavy.\n"

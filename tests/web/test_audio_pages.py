@@ -16,13 +16,14 @@ from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from webapp.clock import monotonic
 from webapp.db import transaction
-from webapp.pipeline.ingest import ingest, receive
-from webapp.pipeline.services import Services
-from webapp.pipeline.steps import Snoozed, StageContext
+from webapp.jobs.interruptions import Snoozed
+from webapp.library.intake import ingest, receive
+from webapp.pipeline.handlers import HANDLERS
+from webapp.pipeline.steps import StageContext
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import SpeechProviders
-from webapp.worker.handlers import HANDLERS
+from webapp.services import Services
 
 
 @pytest.fixture(scope="module")

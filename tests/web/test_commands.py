@@ -16,7 +16,7 @@ from webapp.config import Settings
 from webapp.db import reading
 from webapp.documents import events
 from webapp.jobs.states import JobStatus
-from webapp.web.welcome import announce, base_url
+from webapp.web.account.welcome import announce, base_url
 
 
 def _run(app: Flask, *arguments: object, typed: str | None = None) -> Result:

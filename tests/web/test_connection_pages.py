@@ -8,7 +8,7 @@ from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import counted_queries, read_json, shelve, use_hashed_words, work_off
 from webapp.documents.model import Document
 from webapp.search.connections import Neighbour
-from webapp.web import graph
+from webapp.web.document import graph
 
 SEA = b"The lighthouse keeper counted the ships that passed the harbour at night, and wrote their names down."
 SEA_AGAIN = b"At night the lighthouse keeper wrote down the names of all ships that passed the harbour: KX-471199."

@@ -18,8 +18,8 @@ from webapp import db
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import transaction
-from webapp.web import health
-from webapp.web.health import READY_SECONDS, Readiness
+from webapp.web.ops import health
+from webapp.web.ops.health import READY_SECONDS, Readiness
 
 
 def test_alive_asks_nobody(tmp_path: Path) -> None:

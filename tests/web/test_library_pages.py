@@ -8,7 +8,7 @@ from flask import Flask
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import counted_queries, notes, read_json, shelve, use_hashed_words, work_off
-from webapp.web import library_pages
+from webapp.web.library import library_pages
 
 pytestmark = both_databases
 

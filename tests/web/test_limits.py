@@ -12,12 +12,13 @@ from flask import Flask
 from werkzeug.datastructures import FileStorage
 from werkzeug.test import TestResponse, encode_multipart
 
+from tests.bare import changed
 from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import File, notes, read_json, send, services_of, shelve
 from webapp.db import reading, transaction
 from webapp.documents.model import ProviderCall
-from webapp.documents.usage import stored_bytes
+from webapp.library.usage import stored_bytes
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.web.rates import Allowance, Rates
 
@@ -27,8 +28,7 @@ KB, GB = 1024, 1024**3
 def limit(app: Flask, **limits: Any) -> None:
     """Other limits for this test."""
     found = services_of(app)
-    settings = replace(found.settings, limits=replace(found.settings.limits, **limits))
-    app.extensions["docmill"] = replace(found, settings=settings)
+    app.extensions["docmill"] = replace(found, settings=changed(found.settings, "limits", **limits))
 
 
 def stored(app: Flask, org_id: UUID) -> int:

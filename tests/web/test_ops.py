@@ -15,7 +15,7 @@ from webapp.clock import new_id
 from webapp.db import db, reading
 from webapp.documents import events
 from webapp.jobs.queue import NewJob
-from webapp.web import ops_pages
+from webapp.web.ops import ops_pages
 
 pytestmark = both_databases
 

@@ -12,13 +12,13 @@ from tests.conftest import DatabaseUnderTest
 from tests.plans import DOCUMENTS, fill, judged
 from tests.web.databases import both_databases
 from tests.web.people import HX, People
-from webapp.bounded import COUNTED_MAX
 from webapp.db import db, reading
-from webapp.documents import grid, library, selection
+from webapp.db.bounded import COUNTED_MAX
 from webapp.documents.model import Document
-from webapp.documents.selection import Matching
 from webapp.documents.states import DocumentStatus
-from webapp.web import figures
+from webapp.library import grid, lookup, selection
+from webapp.library.selection import Matching
+from webapp.web.ops import figures
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -105,7 +105,7 @@ def test_pages_of_operations_and_searches_read_few_rows(crowded: Flask, people: 
             assert operator.get(path).status_code == 200
         # What a search asks first: which models there are.
         with crowded.app_context(), reading(_crowd.ORG):
-            assert library.embedding_models(_crowd.ORG) == [_crowd.MODEL]
+            assert lookup.embedding_models(_crowd.ORG) == [_crowd.MODEL]
     assert faults == []
 
 

@@ -15,13 +15,12 @@ from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import counted_queries, notes, read_json, services_of, shelve
 from tests.web.test_accounts import PASSWORD, _link, _register, _sign_in
-from webapp import later
 from webapp.accounts import audit
 from webapp.accounts.audit import Action, Actor
 from webapp.accounts.model import AuditEntry
 from webapp.clock import after, monotonic
-from webapp.db import db, reading, transaction, write_turn
-from webapp.pipeline.retention import prune
+from webapp.db import db, later, reading, transaction, write_turn
+from webapp.runs.retention import prune
 
 JSON = {"Accept": "application/json"}
 

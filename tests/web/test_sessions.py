@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, update
 
+from tests.bare import changed
 from tests.web.databases import both_databases
 from tests.web.people import HTML, Browser, People
 from tests.web.test_accounts import PASSWORD, _link, _register, _sign_in
@@ -104,8 +105,8 @@ def test_a_session_that_nobody_uses_ends(people: People, app: Flask) -> None:
 
 def test_the_idle_time_is_a_setting_and_use_begins_it_anew(people: People, app: Flask) -> None:
     services = app.extensions["docmill"]
-    access = replace(services.settings.access, session_idle_days=1 / 1440)
-    app.extensions["docmill"] = replace(services, settings=replace(services.settings, access=access))
+    settings = changed(services.settings, "access", session_idle_days=1 / 1440)
+    app.extensions["docmill"] = replace(services, settings=settings)
     browser = people.browser()
     _age(app, browser.org_id, last_seen_at=50)
     assert browser.get("/account").status_code == 200

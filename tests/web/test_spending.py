@@ -6,6 +6,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import update
 
+from tests.bare import changed
 from tests.hashed_words import HashedWords
 from tests.web.databases import both_databases
 from tests.web.people import People
@@ -13,9 +14,9 @@ from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, work
 from webapp.clock import after
 from webapp.db import reading, transaction
 from webapp.documents.model import ProviderCall
-from webapp.pipeline.prices import Prices
+from webapp.pipeline.paid_calls.prices import Prices
 from webapp.web.formatting import price
-from webapp.web.spending import spending
+from webapp.web.ops.spending import spending
 
 
 class Paid(HashedWords):
@@ -25,7 +26,7 @@ class Paid(HashedWords):
 @pytest.fixture
 def people(app: Flask) -> People:
     found = services_of(app)
-    settings = replace(found.settings, price_embed_passage=0.5, price_extract_page=7.0)
+    settings = changed(found.settings, "prices", embed_passage=0.5, extract_page=7.0)
     app.extensions["docmill"] = replace(found, settings=settings, providers=replace(found.providers, embedder=Paid()))
     return People(app)
 
@@ -57,7 +58,7 @@ def test_a_call_keeps_the_price_of_its_day(app: Flask, people: People) -> None:
     shelve(program, notes(1))
     work_off(app)
     found = services_of(app)
-    app.extensions["docmill"] = replace(found, settings=replace(found.settings, price_embed_passage=2.0))
+    app.extensions["docmill"] = replace(found, settings=changed(found.settings, "prices", embed_passage=2.0))
     shelve(program, ("other.md", NOTES + b"\nSomething else.\n"))
     work_off(app)
     with app.app_context(), reading(program.org_id):

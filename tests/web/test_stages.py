@@ -9,6 +9,7 @@ from flask import Flask
 from werkzeug.datastructures import FileStorage
 from werkzeug.test import encode_multipart
 
+from tests.bare import changed
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import counted_queries, notes, read_json, services_of, shelve, use_hashed_words, work_off
@@ -19,7 +20,7 @@ from webapp.documents import events
 from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.queue import Job
 from webapp.jobs.states import JobStatus, Priority
-from webapp.pipeline.stages import PROCESS_DOCUMENT, STAGES
+from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
 
 
 @pytest.fixture
@@ -282,7 +283,7 @@ def test_many_files_at_once_wait_behind_a_person(
     app: Flask, ops: Program, query: str, number: int, priority: int
 ) -> None:
     found = services_of(app)
-    app.extensions["docmill"] = replace(found, settings=replace(found.settings, bulk_upload_files=3))
+    app.extensions["docmill"] = replace(found, settings=changed(found.settings, "queue", bulk_upload_files=3))
     boundary, body = encode_multipart(
         {"file": [FileStorage(BytesIO(content), name) for name, content in map(notes, range(number))]}
     )

@@ -14,7 +14,7 @@ from tests.web.people import Browser, People, Program
 from tests.web.shelves import read_json
 from webapp.serving.capacity import large_at_once, upload_seats
 from webapp.serving.inflow import ENVIRON_KEY, Inflow, Patience
-from webapp.web.upload_seats import UploadSeats
+from webapp.web.library.upload_seats import UploadSeats
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """POST /documents: what is taken, what is not, and what a person and a program hear of it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from io import BytesIO
@@ -11,7 +10,7 @@ import pytest
 from flask import Flask
 
 from tests import samples
-from tests.conftest import dispose
+from tests.bare import changed, dispose
 from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import NOTES, notes, read_json, send, services_of, shelve
@@ -30,7 +29,7 @@ def incoming(app: Flask) -> list[str]:
 @pytest.fixture
 def small_app(settings: Settings) -> Iterator[Flask]:
     """An installation that takes files of up to 1 MB."""
-    app = create_app(replace(settings, max_upload_mb=1))
+    app = create_app(changed(settings, "limits", max_upload_mb=1))
     app.testing = True
     yield app
     dispose(app)

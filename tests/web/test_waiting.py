@@ -9,10 +9,11 @@ from tests.web.people import HX, Browser, People
 from tests.web.shelves import read_json, services_of
 from tests.web.work import Work, queued
 from webapp.clock import monotonic
+from webapp.jobs.interruptions import WaitReason, Waits
 from webapp.jobs.queue import Lease
-from webapp.pipeline.stages import PROCESS_DOCUMENT
-from webapp.pipeline.steps import StageContext, WaitReason, Waits
+from webapp.pipeline.steps import StageContext
 from webapp.pipeline.waiting import wait_for
+from webapp.runs.stages import PROCESS_DOCUMENT
 
 WORDS = {
     WaitReason.STORAGE_FULL: "Waiting: the file store is full.",

@@ -10,11 +10,11 @@ import pytest
 
 from webapp.clock import utc_now
 from webapp.documents.states import EventKind, FailureType
-from webapp.pipeline.ingest import RefusalCode
-from webapp.pipeline.lifecycle import EndCode
+from webapp.library.intake import RefusalCode
 from webapp.pipeline.markdown import MarkdownPage
-from webapp.pipeline.stages import STAGES
 from webapp.provider_errors import FailureCode
+from webapp.runs.lifecycle import EndCode
+from webapp.runs.stages import STAGES
 from webapp.web import formatting, markdown, sentences
 
 ROOT = Path(__file__).resolve().parents[2]

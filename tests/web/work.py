@@ -13,7 +13,7 @@ from webapp.documents.model import Document
 from webapp.documents.states import FailureType, RunTrigger
 from webapp.jobs.model import NEVER, Job
 from webapp.jobs.queue import JobError, JobQueue, Lease
-from webapp.pipeline import lifecycle
+from webapp.runs import lifecycle
 
 
 @dataclass(frozen=True)

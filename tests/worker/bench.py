@@ -9,19 +9,21 @@ from uuid import UUID
 from flask import Flask
 from sqlalchemy import event, update
 
+from tests.bare import changed
 from tests.documents.rows import events_of, new_document, new_org, run
 from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.documents.model import ProcessingRun
-from webapp.documents.runs import LiveRun
-from webapp.documents.states import RunTrigger
+from webapp.documents.states import LiveRun, RunTrigger
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import Job, Lease
-from webapp.pipeline import lifecycle
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.pipeline.handlers import Handler
 from webapp.pipeline.steps import StageContext
-from webapp.wiring import Services, wire
-from webapp.worker.attempt import Attempts, Claimed, Handler, Outcome
+from webapp.runs import lifecycle
+from webapp.runs.stages import PROCESS_DOCUMENT
+from webapp.services import Services
+from webapp.wiring import wire
+from webapp.worker.attempt import Attempts, Claimed, Outcome
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
 
@@ -103,8 +105,9 @@ class Bench:
     def make(cls, app: Flask, settings: Any) -> "Bench":
         return cls(app, wire(settings))
 
-    def with_settings(self, **changes: Any) -> "Bench":
-        settings = replace(self.services.settings, **changes)
+    def with_queue(self, **changes: Any) -> "Bench":
+        """Other settings of the queue."""
+        settings = changed(self.services.settings, "queue", **changes)
         self.services = replace(self.services, settings=settings)
         self.policy = ExecutionPolicy.of(settings)
         return self
@@ -137,8 +140,7 @@ class Bench:
         pool = Pool(
             f"worker-{len(self.pools)}",
             self.attempts(handler),
-            self.app.app_context,
-            PoolSize(threads, settings.poll_seconds),
+            PoolSize(threads, settings.queue.poll_seconds),
             self.broken.append,
         )
         self.pools.append(pool)

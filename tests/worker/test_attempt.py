@@ -9,12 +9,13 @@ from tests.documents.rows import new_document
 from tests.worker.bench import Bench, finish, raising
 from webapp.clock import monotonic
 from webapp.db import transaction
+from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed
 from webapp.jobs.queue import LeaseLost
-from webapp.pipeline.stages import STAGES
-from webapp.pipeline.steps import Drained, OutOfTime, Snoozed, StageContext
+from webapp.pipeline.handlers import HANDLERS
+from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import BadInput, FailureCode, ProviderUnavailable
+from webapp.runs.stages import STAGES
 from webapp.worker.attempt import Outcome
-from webapp.worker.handlers import HANDLERS
 
 
 def test_every_stage_has_its_handler() -> None:

@@ -17,16 +17,16 @@ from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.model import StageControl
-from webapp.pipeline import lifecycle
-from webapp.pipeline.ingest import ingest, receive
-from webapp.pipeline.stage_pause import resume_stage
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.library.intake import ingest, receive
+from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import FailureCode, ProviderError, ProviderUnavailable, RateLimited
 from webapp.readers.extraction import Extraction, Page
+from webapp.runs import lifecycle
+from webapp.runs.stage_pause import resume_stage
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome
-from webapp.worker.handlers import HANDLERS
 
 
 class Counter:
@@ -115,7 +115,7 @@ def shop(bench: Bench) -> Callable[[Counter, Counter], Bench]:
 def upload(bench: Bench, number: int) -> UUID:
     services = bench.services
     body = io.BytesIO(f"# Note {number}\n\nWheat number {number} is ground.\n".encode())
-    incoming = receive(services.providers.blobs.incoming(), body, services.settings.upload_bytes_max)
+    incoming = receive(services.providers.blobs.incoming(), body, services.settings.limits.upload_bytes_max)
     return ingest(services, bench.org_id, incoming, f"{number}.txt").document.id
 
 
@@ -148,7 +148,7 @@ def test_a_try_that_waits_for_itself_slows_the_others_too(shop: Callable[[Counte
     """Embedded: one attempt, so the second try of the step waits in its thread."""
     moods = iter([RateLimited("too many", retry_after_seconds=0.1)])
     desk = Counter(lambda: next(moods, None))
-    bench = shop(Counter(content), desk).with_settings(job_max_attempts=1)
+    bench = shop(Counter(content), desk).with_queue(job_max_attempts=1)
     first = upload(bench, 1)
     attempts = bench.attempts(HANDLERS)
     (claimed,) = attempts.claim("worker")
@@ -162,7 +162,7 @@ def test_a_try_that_waits_for_itself_slows_the_others_too(shop: Callable[[Counte
 def test_a_storm_is_met_with_one_probe_at_a_time_and_all_complete(shop: Callable[[Counter, Counter], Bench]) -> None:
     threads, window, length = 4, 0.4, 2.0
     desk = Counter(content)
-    bench = shop(Counter(content), desk).with_settings(job_max_attempts=5)
+    bench = shop(Counter(content), desk).with_queue(job_max_attempts=5)
     ids = [upload(bench, number) for number in range(20)]
     desk.mood = storm(length, window)
     bench.pool(HANDLERS, threads)
@@ -177,7 +177,7 @@ def test_a_storm_is_met_with_one_probe_at_a_time_and_all_complete(shop: Callable
 def test_after_an_outage_nobody_is_overrun(shop: Callable[[Counter, Counter], Bench]) -> None:
     end = monotonic() + 0.5
     desk = Counter(lambda: ProviderUnavailable("away") if monotonic() < end else None)
-    bench = shop(desk, Counter(content)).with_settings(job_max_attempts=9)
+    bench = shop(desk, Counter(content)).with_queue(job_max_attempts=9)
     bench.queue.limit(PROCESS_DOCUMENT, 2)
     ids = [upload(bench, number) for number in range(12)]
     bench.pool(HANDLERS, 6)
@@ -192,7 +192,7 @@ def test_a_refused_account_pauses_the_stage_and_costs_no_document_anything(
     shop: Callable[[Counter, Counter], Bench], code: FailureCode, max_attempts: int
 ) -> None:
     desk = Counter(lambda: ProviderError("401", permanent=True, code=code))
-    bench = shop(desk, Counter(content)).with_settings(job_max_attempts=max_attempts)
+    bench = shop(desk, Counter(content)).with_queue(job_max_attempts=max_attempts)
     ids = [upload(bench, number) for number in range(3)]
     attempts = bench.attempts(HANDLERS)
     (claimed,) = attempts.claim("worker")

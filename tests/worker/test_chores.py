@@ -18,8 +18,9 @@ from webapp.db import reading, transaction
 from webapp.jobs.model import Worker
 from webapp.jobs.queue import JobError, LeaseLost, NewJob
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import kept_answers, lifecycle
-from webapp.pipeline.kept_answers import Answer, Vectors
+from webapp.pipeline.paid_calls import kept_answers
+from webapp.pipeline.paid_calls.kept_answers import Answer, Vectors
+from webapp.runs import lifecycle
 from webapp.search import vector_cache
 from webapp.worker import chores
 from webapp.worker.worker_table import Registration

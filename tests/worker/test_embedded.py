@@ -17,9 +17,9 @@ from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, wait_for
 from webapp.app import create_app
 from webapp.jobs.queue import NewJob
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle
-from webapp.pipeline.stages import PROCESS_DOCUMENT
-from webapp.worker.attempt import Handler
+from webapp.pipeline.handlers import Handler
+from webapp.runs import lifecycle
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.worker.embedded import EmbeddedHost
 
 Start = Callable[[Handler], EmbeddedHost]
@@ -46,7 +46,7 @@ def start(app: Flask) -> Iterator[Start]:
 
     def start(handler: Handler) -> EmbeddedHost:
         handlers: Mapping[str, Any] = {PROCESS_DOCUMENT: handler}
-        hosts.append(EmbeddedHost(app, handlers))
+        hosts.append(EmbeddedHost(app.extensions["docmill"], handlers))
         hosts[-1].start()
         return hosts[-1]
 
@@ -166,7 +166,8 @@ WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE da
 
 def test_nobody_works_on_tables_that_are_not_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     app = create_app(settings_for(tmp_path, **QUICK))
-    host = EmbeddedHost(app)
+    with app.app_context():
+        host = EmbeddedHost(app.extensions["docmill"])
     with caplog.at_level(logging.WARNING):
         host.start()
         wait_for(lambda: "flask --app wsgi db upgrade" in caplog.text)

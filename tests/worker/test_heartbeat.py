@@ -21,7 +21,7 @@ from webapp.worker.heartbeat import Heartbeat, Seat
 
 def _heartbeat(bench: Bench, **more: float) -> Heartbeat:
     values: dict[str, Any] = {"every_seconds": 0.05, "zombie_after_seconds": 7200.0, **more}
-    return Heartbeat(bench.queue, bench.app.app_context, on_broken=bench.broken.append, **values)
+    return Heartbeat(bench.queue, on_broken=bench.broken.append, **values)
 
 
 def _leases(bench: Bench, number: int) -> list[Lease]:

@@ -14,7 +14,7 @@ from tests.worker.bench import Bench, finish, wait_for
 from webapp.app import create_app
 from webapp.clock import monotonic
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.stages import PROCESS_DOCUMENT
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.worker.workshop import Workshop
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
@@ -65,7 +65,7 @@ def bench(statements: Statements, database: DatabaseUnderTest, tmp_path: Path) -
 
 
 def test_an_idle_worker_asks_at_most_three_statements_a_poll(bench: Bench, statements: Statements) -> None:
-    workshop = Workshop(bench.app, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
+    workshop = Workshop(bench.services, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
     workshop.start()
     try:
         bench.new_run()

@@ -13,11 +13,11 @@ from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.emulators.wire import Wire, wired
 from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
 from webapp.app import create_app
-from webapp.database_errors import DATABASE_ERRORS, trouble_of
 from webapp.db import reading
+from webapp.db.errors import DATABASE_ERRORS, trouble_of
 from webapp.documents.model import Document
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.ingest import ingest, receive
+from webapp.library.intake import ingest, receive
 from webapp.pipeline.steps import StageContext
 from webapp.worker.attempt import Outcome
 

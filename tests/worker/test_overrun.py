@@ -9,8 +9,8 @@ import pytest
 
 from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle
 from webapp.pipeline.steps import StageContext
+from webapp.runs import lifecycle
 from webapp.worker import chores
 from webapp.worker.attempt import Claimed
 from webapp.worker.pool import LOST_MAX, Pool
@@ -43,7 +43,7 @@ class Stuck:
 
 @pytest.fixture
 def stuck(bench: Bench) -> Iterator[Stuck]:
-    bench.with_settings(run_timeout_seconds=WINDOW_SECONDS)
+    bench.with_queue(run_timeout_seconds=WINDOW_SECONDS)
     stuck = Stuck()
     yield stuck
     stuck.close()

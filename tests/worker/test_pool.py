@@ -63,7 +63,7 @@ def test_a_long_job_does_not_hold_up_the_others(bench: Bench) -> None:
 
 
 def test_a_sleeper_is_heard_long_before_the_next_poll(bench: Bench) -> None:
-    pool = bench.with_settings(poll_seconds=600).pool(finish)
+    pool = bench.with_queue(poll_seconds=600).pool(finish)
     bench.new_run()
     pool.wake()
     wait_for(lambda: _all_done(bench, 1))
@@ -94,7 +94,7 @@ def _asleep(pool: Pool) -> None:
 @pytest.mark.slow
 def test_a_ring_that_is_lost_costs_a_poll(bench: Bench) -> None:
     run_id, poll_seconds = _held_back(bench), 1.0
-    pool = bench.with_settings(poll_seconds=poll_seconds).pool(finish)
+    pool = bench.with_queue(poll_seconds=poll_seconds).pool(finish)
     _asleep(pool)
     began_at = monotonic()
     _due_unheard(run_id)
@@ -106,7 +106,7 @@ def test_a_ring_that_is_lost_costs_a_poll(bench: Bench) -> None:
 # Within one process no connection is needed.
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 def test_a_sleeper_that_lost_its_connection_polls_and_listens_again(bench: Bench, database: DatabaseUnderTest) -> None:
-    pool = bench.with_settings(poll_seconds=0.5).pool(finish)
+    pool = bench.with_queue(poll_seconds=0.5).pool(finish)
     _asleep(pool)
     with psycopg.connect(str(database.superuser_url), autocommit=True) as connection:
         pid = _session_of(pool)
@@ -126,7 +126,7 @@ def test_an_idle_pool_asks_once_a_poll_however_many_threads_it_has(bench: Bench)
         if "stage_controls" in statement:
             begun.append(monotonic())
 
-    bench.with_settings(poll_seconds=poll_seconds, heartbeat_seconds=600)
+    bench.with_queue(poll_seconds=poll_seconds, heartbeat_seconds=600)
     pool = bench.pool(finish, threads=6)
     _asleep(pool)
     bench.listen(db.engine, "before_cursor_execute", note)
@@ -248,5 +248,5 @@ class TestDrain:
         gate.opened.set()
 
     def test_an_idle_pool_is_gone_at_once(self, bench: Bench) -> None:
-        pool = bench.with_settings(poll_seconds=600, heartbeat_seconds=600).pool(finish, threads=8)
+        pool = bench.with_queue(poll_seconds=600, heartbeat_seconds=600).pool(finish, threads=8)
         assert pool.drain(PATIENCE_SECONDS)

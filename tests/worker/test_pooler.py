@@ -16,10 +16,11 @@ from tests.emulators.pooler import Pooler, pooler
 from tests.worker.bench import Bench, Gate, finish, wait_for
 from webapp.app import create_app
 from webapp.db import reading
+from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Worker
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.stages import PROCESS_DOCUMENT
-from webapp.pipeline.steps import Snoozed, StageContext
+from webapp.pipeline.steps import StageContext
+from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.wiring import wire
 from webapp.worker.workshop import Workshop
 
@@ -53,7 +54,9 @@ def test_a_whole_worker(pooled: Pooler, tmp_path: Path, caplog: pytest.LogCaptur
 
     with app.app_context():
         bench_behind_it = Bench(app, app.extensions["docmill"])
-        workshop = Workshop(app, bench_behind_it.broken.append, handlers={PROCESS_DOCUMENT: handler})
+        workshop = Workshop(
+            bench_behind_it.services, bench_behind_it.broken.append, handlers={PROCESS_DOCUMENT: handler}
+        )
         workshop.start()
         try:
             for number in (1, 2):

@@ -125,7 +125,6 @@ class Member:
         self.presence = Presence(
             self.registration,
             bench.queue,
-            bench.app.app_context,
             wake=lambda: None,
             on_return=self._return,
             on_broken=bench.broken.append,

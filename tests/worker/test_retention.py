@@ -11,13 +11,12 @@ from tests.documents.rows import events_of, new_document
 from tests.worker.bench import Bench
 from webapp.clock import after, first_id_at, monotonic, new_id, utc_now
 from webapp.db import reading, transaction
+from webapp.db.pruning import Pruned
 from webapp.documents.model import ProcessingRun, ProviderCall, RunEvent
-from webapp.documents.retention import EVENTS
 from webapp.jobs.model import Job
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle
-from webapp.pipeline.retention import ROWS_AT_ONCE, prune, prune_all
-from webapp.pruning import Pruned
+from webapp.runs import lifecycle
+from webapp.runs.retention import EVENTS, ROWS_AT_ONCE, prune, prune_all
 
 DAY = 86_400
 MANY = 20_000
@@ -65,9 +64,9 @@ def test_jobs_go_after_a_month_and_history_stays(bench: Bench) -> None:
 def test_events_and_calls_go_where_the_settings_say_so(bench: Bench) -> None:
     run_id = finished(bench)
     grow_old(bench, 31)
-    bench.with_settings(job_retention_days=0, event_retention_days=40, call_retention_days=7)
+    bench.with_queue(job_retention_days=0, event_retention_days=40, call_retention_days=7)
     assert pruned(bench) == {"events": 0, "calls": 1}
-    bench.with_settings(event_retention_days=30)
+    bench.with_queue(event_retention_days=30)
     assert pruned(bench) == {"events": 3, "calls": 0}
     assert (number_of(Job), events_of(bench.org_id, run_id)) == (1, [])
     assert bench.run(run_id).state == "SUCCEEDED"
@@ -76,7 +75,7 @@ def test_events_and_calls_go_where_the_settings_say_so(bench: Bench) -> None:
 def test_a_setting_of_nothing_keeps_all(bench: Bench) -> None:
     finished(bench)
     grow_old(bench, 5000)
-    bench.with_settings(job_retention_days=0)
+    bench.with_queue(job_retention_days=0)
     assert pruned(bench) == {}
     assert number_of(Job) == 1
 
@@ -140,7 +139,7 @@ def with_ids_of(bench: Bench, moment: datetime, number: int, **times: object) ->
 
 @pytest.mark.parametrize("days", [-40, 0, 400])
 def test_a_clock_that_was_wrong_keeps_nothing_for_ever(bench: Bench, days: float) -> None:
-    bench.with_settings(job_retention_days=0, event_retention_days=30)
+    bench.with_queue(job_retention_days=0, event_retention_days=30)
     long_ago, more_than_a_page = utc_now() - timedelta(days=40), ROWS_AT_ONCE + 100
     # Young, but made by a clock that was far behind; then old ones, made by one as it is now or was wrong, too.
     with_ids_of(bench, long_ago - timedelta(days=5), more_than_a_page)

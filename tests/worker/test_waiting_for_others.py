@@ -8,12 +8,12 @@ from sqlalchemy import select, update
 from tests.worker.bench import Bench, raising
 from webapp.clock import after, monotonic
 from webapp.db import reading, transaction
-from webapp.documents import runs
 from webapp.documents.model import ProcessingRun
+from webapp.jobs.interruptions import WaitsForOthers
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.steps import WaitsForOthers
 from webapp.pipeline.waiting import WAITS_SINCE
+from webapp.runs import transitions
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome
 
@@ -48,7 +48,7 @@ def test_its_run_is_not_ended_meanwhile(bench: Bench) -> None:
     pass_time(bench, HOUR)
     assert chores.end_overdue(bench.services, WINDOW) == 0
     with reading(bench.org_id):
-        assert runs.state_of(run_id) == "RUNNING"
+        assert transitions.state_of(run_id) == "RUNNING"
 
 
 def test_its_run_is_not_ended_between_its_claim_and_the_end_of_its_waiting(bench: Bench) -> None:

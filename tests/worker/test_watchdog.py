@@ -19,7 +19,7 @@ def test_a_chore_is_done_again_and_again_whatever_it_raises(bench: Bench) -> Non
             raise error
         done.set()
 
-    watchdog = Watchdog(bench.app.app_context, [Timer("test", chore, 0.05)])
+    watchdog = Watchdog([Timer("test", chore, 0.05)])
     watchdog.start()
     assert done.wait(PATIENCE_SECONDS)
     watchdog.stop()
@@ -34,7 +34,7 @@ def test_a_chore_that_takes_long_is_not_begun_twice(bench: Bench) -> None:
         inside.release()
 
     timers = [Timer("long", long, 0.02), Timer("short", lambda: ticks.append(1), 0.02)]
-    watchdog = Watchdog(bench.app.app_context, timers)
+    watchdog = Watchdog(timers)
     watchdog.start()
     wait_for(lambda: len(ticks) > 10)
     let_go.set()
@@ -43,9 +43,7 @@ def test_a_chore_that_takes_long_is_not_begun_twice(bench: Bench) -> None:
 
 def test_a_chore_can_have_time_until_its_first_turn(bench: Bench) -> None:
     early, late = threading.Event(), threading.Event()
-    watchdog = Watchdog(
-        bench.app.app_context, [Timer("early", early.set, 600), Timer("late", late.set, 600, first_after_seconds=600)]
-    )
+    watchdog = Watchdog([Timer("early", early.set, 600), Timer("late", late.set, 600, first_after_seconds=600)])
     watchdog.start()
     assert early.wait(PATIENCE_SECONDS)
     watchdog.stop()

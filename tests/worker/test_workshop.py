@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from tests.bare import changed
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.worker.bench import PATIENCE_SECONDS, Bench, finish, wait_for
 from webapp.app import create_app
 from webapp.clock import monotonic
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.stages import EMBED_ANEW, PROCESS_DOCUMENT
+from webapp.runs.stages import EMBED_ANEW, PROCESS_DOCUMENT
 from webapp.worker.worker_table import Registration
 from webapp.worker.workshop import Workshop
 
@@ -40,7 +41,7 @@ def test_work_begins_as_soon_as_others_know_that_this_process_lives(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench.new_run()
-    workshop = Workshop(bench.app, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
+    workshop = Workshop(bench.services, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
     began_at = monotonic()
     with caplog.at_level(logging.WARNING):
         workshop.start()
@@ -79,9 +80,12 @@ def test_threads_of_a_process_may_report_it_at_the_same_moment(bench: Bench) -> 
 
 def test_a_worker_takes_the_jobs_of_its_stages_alone(bench: Bench) -> None:
     others, own = bench.new_run(), bench.new_run(stage=EMBED_ANEW)
-    settings = replace(bench.services.settings, worker_stages=(EMBED_ANEW,))
-    bench.app.extensions["docmill"] = replace(bench.services, settings=settings)
-    workshop = Workshop(bench.app, bench.broken.append, handlers={PROCESS_DOCUMENT: finish, EMBED_ANEW: finish})
+    settings = changed(bench.services.settings, "queue", worker_stages=(EMBED_ANEW,))
+    workshop = Workshop(
+        replace(bench.services, settings=settings),
+        bench.broken.append,
+        handlers={PROCESS_DOCUMENT: finish, EMBED_ANEW: finish},
+    )
     workshop.start()
     try:
         wait_for(lambda: bench.states(own) == ("SUCCEEDED", "COMPLETED"))

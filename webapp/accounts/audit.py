@@ -16,7 +16,7 @@ from sqlalchemy import Table, select
 from webapp.accounts.model import AuditEntry, User
 from webapp.accounts.roles import Principal
 from webapp.db import session
-from webapp.pruning import Prunable
+from webapp.db.pruning import Prunable
 
 NAME_LENGTH_MAX = 254
 _TEXT_LENGTH_MAX = 200

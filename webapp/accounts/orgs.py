@@ -5,8 +5,8 @@ from uuid import UUID
 from sqlalchemy import select
 
 from webapp.accounts.model import Org
-from webapp.bounded import Count, up_to_most
 from webapp.db import session
+from webapp.db.bounded import Count, up_to_most
 
 
 def create(name: str) -> Org:

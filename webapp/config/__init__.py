@@ -1,6 +1,6 @@
 """Every setting, read once from the environment into one frozen object.
 
-This is the only package that reads the environment; newer settings are grouped by topic, a module each.
+This is the only package that reads the environment; settings are grouped by topic, a module each.
 A bad value is refused at start with a sentence that names the variable and says what would be right.
 """
 
@@ -9,12 +9,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from webapp.config import access, limits, models, paid, providers, sandbox
-from webapp.settings_reader import Reader, SettingsError, kept_secret
+from webapp.config import (
+    access,
+    azure,
+    connections,
+    embedding,
+    htmx,
+    limits,
+    models,
+    openai,
+    parsers,
+    prices,
+    providers,
+    queue,
+    server,
+    speech,
+    speechkit,
+)
+from webapp.config.group import Group
+from webapp.config.reader import Reader, SettingsError, kept_secret
 
-__all__ = ["HTMX_LOCAL", "Execution", "Settings", "SettingsError", "forget_owner"]
+__all__ = ["Execution", "Settings", "SettingsError", "forget_owner"]
 
 
 def forget_owner() -> None:
@@ -33,104 +49,35 @@ class Execution(StrEnum):
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What Docmill runs with. Each field's variable is its name in capitals."""
+class Settings(Group):
+    """What Docmill runs with: what everything needs, and a group for each topic."""
 
     database_url: str = field(repr=False)
     database_owner_url: str = field(repr=False)
     data_dir: Path
     secret_key: str = field(repr=False)
     execution: Execution
-    host: str
-    port: int
-    web_threads: int
-    public_url: str | None
-    trusted_hosts: tuple[str, ...]
-    proxy_hops: int
-    worker_threads: int
-    heartbeat_seconds: float
-    zombie_after_seconds: float
-    run_timeout_seconds: float
-    job_max_attempts: int
-    step_attempts: int
-    backoff_base_seconds: float
-    backoff_max_seconds: float
-    poll_seconds: float
-    drain_seconds: float
-    watchdog_seconds: float
-    stage_limits: tuple[tuple[str, int], ...]
-    worker_stages: tuple[str, ...]
-    bulk_upload_files: int
-    job_retention_days: float
-    event_retention_days: float
-    call_retention_days: float
-    max_upload_mb: int
-    blobs: str
-    extraction: str
-    embeddings: str
-    azure_storage_connection_string: str = field(repr=False)
-    azure_storage_account_url: str | None
-    azure_storage_container: str
-    azure_documentintelligence_endpoint: str | None
-    azure_documentintelligence_key: str = field(repr=False)
-    azure_documentintelligence_models: tuple[tuple[str, str], ...]
-    azure_documentintelligence_window_pages: int
-    azure_documentintelligence_windows_at_once: int
-    openai_api_key: str = field(repr=False)
-    openai_base_url: str
-    openai_embedding_model: str
-    openai_embedding_dimensions: int
-    openai_embedding_batch: int
-    embed_concurrency: int
     provider_timeout_seconds: float
-    speech: str
-    analysis: str
-    speech_language: str
-    speech_threads: int
-    speechkit_api_key: str = field(repr=False)
-    speechkit_url: str
-    speechkit_operations_url: str
-    speechkit_model: str
-    speechkit_poll_interval_ms: int
-    transcribe_poll_max_attempts: int
-    openai_transcribe_model: str
-    openai_chat_model: str
-    audio_hours_max: int
-    audio_run_timeout_seconds: float
-    extract_timeout_seconds: float
-    extract_memory_mb: int
-    embed_threads: int
-    reembed: str
-    connection_neighbours: int
-    connection_threshold: float
-    price_extract_page: float
-    price_embed_passage: float
-    price_transcribe_second: float
-    price_analyze_segment: float
-    price_currency: str
-    htmx_url: str | None
-    htmx_integrity: str | None
-    session_days: int
-    limits: limits.LimitSettings
+    server: server.ServerSettings
     access: access.AccessSettings
-    sandbox: sandbox.SandboxSettings
+    htmx: htmx.HtmxSettings
+    limits: limits.LimitSettings
+    queue: queue.QueueSettings
+    parsers: parsers.ParserSettings
     models: models.ModelSettings
-    paid: paid.PaidSettings
+    embedding: embedding.EmbeddingSettings
+    speech: speech.SpeechSettings
+    connections: connections.ConnectionSettings
+    providers: providers.ProviderSettings
+    azure: azure.AzureSettings
+    openai: openai.OpenAISettings
+    speechkit: speechkit.SpeechKitSettings
+    prices: prices.PriceSettings
 
     @property
     def is_embedded(self) -> bool:
         """True where the web process itself does the work."""
         return self.execution is Execution.EMBEDDED
-
-    @property
-    def is_public_https(self) -> bool:
-        """True where people reach the pages over https, whatever the last proxy speaks to us."""
-        return (self.public_url or "").lower().startswith("https://")
-
-    @property
-    def upload_bytes_max(self) -> int:
-        """The largest file that an upload may bring."""
-        return self.max_upload_mb * 1024 * 1024
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> "Settings":
@@ -139,102 +86,35 @@ class Settings:
 
 
 def _read(env: Reader) -> Settings:
-    data_dir = env.folder("DATA_DIR", "var")
+    data_dir = models.data_dir(env)
     database_url = _database_url("DATABASE_URL", env.text("DATABASE_URL", _own_database(data_dir)))
     owner_url = env.optional("DATABASE_OWNER_URL")
     execution = _execution(env, database_url)
     embedded = execution is Execution.EMBEDDED
+    chosen = providers.read(env)
     return Settings(
         database_url=database_url,
         database_owner_url=_database_url("DATABASE_OWNER_URL", owner_url) if owner_url else database_url,
         data_dir=data_dir,
         secret_key=_secret_key(env, data_dir),
         execution=execution,
-        host=env.text("HOST", "127.0.0.1" if embedded else "0.0.0.0"),  # noqa: S104 - dynos are reached from outside
-        port=env.whole("PORT", 8000, most=65535),
-        web_threads=env.whole("WEB_THREADS", 32),
-        public_url=env.optional("PUBLIC_URL"),
-        trusted_hosts=env.names("TRUSTED_HOSTS"),
-        proxy_hops=env.whole("PROXY_HOPS", 0, least=0),
-        worker_threads=env.whole("WORKER_THREADS", 4),
-        heartbeat_seconds=env.seconds("HEARTBEAT_SECONDS", 30),
-        zombie_after_seconds=env.seconds("ZOMBIE_AFTER_SECONDS", 7200),
-        run_timeout_seconds=env.seconds("RUN_TIMEOUT_SECONDS", 120 if embedded else 7200),
-        job_max_attempts=env.whole("JOB_MAX_ATTEMPTS", 1 if embedded else 5),
-        step_attempts=env.whole("STEP_ATTEMPTS", 2),
-        backoff_base_seconds=env.seconds("BACKOFF_BASE_SECONDS", 30),
-        backoff_max_seconds=env.seconds("BACKOFF_MAX_SECONDS", 600),
-        poll_seconds=env.seconds("POLL_SECONDS", 1),
-        drain_seconds=env.seconds("DRAIN_SECONDS", 25, least=0),
-        watchdog_seconds=env.seconds("WATCHDOG_SECONDS", 60),
-        max_upload_mb=env.whole("MAX_UPLOAD_MB", 512),
-        blobs=providers.blobs(env),
-        extraction=providers.extraction(env),
-        embeddings=providers.embeddings(env),
-        extract_timeout_seconds=env.seconds("EXTRACT_TIMEOUT_SECONDS", 100 if embedded else 900),
-        extract_memory_mb=env.whole("EXTRACT_MEMORY_MB", 2048, least=256),
-        embed_threads=env.whole("EMBED_THREADS", 2),
-        htmx_url=_htmx_url(env),
-        htmx_integrity=env.integrity("HTMX_INTEGRITY"),
-        session_days=env.whole("SESSION_DAYS", 30, most=36_500),
-        connection_neighbours=env.whole("CONNECTION_NEIGHBOURS", 5, most=50),
-        connection_threshold=env.share("CONNECTION_THRESHOLD", 0.55),
-        limits=limits.read(env),
+        provider_timeout_seconds=env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
+        server=server.read(env, embedded=embedded),
         access=access.read(env),
-        sandbox=sandbox.read(env),
+        htmx=htmx.read(env),
+        limits=limits.read(env),
+        queue=queue.read(env, embedded=embedded),
+        parsers=parsers.read(env, embedded=embedded),
         models=models.read(env),
-        paid=paid.read(env),
-        **_queue(env),
-        **providers.cloud(env),
-        **providers.recordings(env, embedded=embedded),
+        embedding=embedding.read(env),
+        speech=speech.read(env),
+        connections=connections.read(env),
+        providers=chosen,
+        azure=azure.read(env),
+        openai=openai.read(env, embeds=chosen.embeddings == "openai"),
+        speechkit=speechkit.read(env),
+        prices=prices.read(env),
     )
-
-
-def _queue(env: Reader) -> dict[str, Any]:
-    """How much is done at once, what goes first, and how long is remembered what was done."""
-    return {
-        "stage_limits": _stage_limits(env),
-        "worker_stages": _worker_stages(env),
-        "bulk_upload_files": env.whole("BULK_UPLOAD_FILES", 20),
-        "job_retention_days": env.days("JOB_RETENTION_DAYS", 30),
-        "event_retention_days": env.days("EVENT_RETENTION_DAYS", 0),
-        "call_retention_days": env.days("CALL_RETENTION_DAYS", 0),
-    }
-
-
-STAGE_LIMIT_MAX = 10_000
-
-
-def _stage_limits(env: Reader) -> tuple[tuple[str, int], ...]:
-    """`process_document=4,analyze=2`: so many jobs of a stage at once, in the whole installation."""
-    found = env.pairs("STAGE_LIMITS", "process_document=4")
-    for stage, number in found:
-        if stage not in STAGE_NAMES:
-            raise SettingsError(f"STAGE_LIMITS: there is no stage {stage!r}. Stages: {', '.join(STAGE_NAMES)}.")
-        if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= STAGE_LIMIT_MAX):
-            example = "Example: STAGE_LIMITS=process_document=4."
-            raise SettingsError(f"STAGE_LIMITS: {stage}={number} is no limit from 1 to {STAGE_LIMIT_MAX}. {example}")
-    return tuple((stage, int(number)) for stage, number in found)
-
-
-def _worker_stages(env: Reader) -> tuple[str, ...]:
-    """`process_document,embed_anew`: the stages whose jobs workers take. Empty: all."""
-    stages = env.names("WORKER_STAGES")
-    if unknown := [stage for stage in stages if stage not in STAGE_NAMES]:
-        raise SettingsError(f"WORKER_STAGES: there is no stage {unknown[0]!r}. Stages: {', '.join(STAGE_NAMES)}.")
-    return stages
-
-
-# Settings are read before anything else is, so the names stand here as well as in the pipeline; a guard compares them.
-STAGE_NAMES = (
-    "process_document",
-    "extract_audio",
-    "transcribe_start",
-    "transcribe_poll",
-    "analyze",
-    "detect_connections",
-    "embed_anew",
-)
 
 
 def _execution(env: Reader, database_url: str) -> Execution:
@@ -262,16 +142,6 @@ def _database_url(name: str, url: str) -> str:
         if url.startswith(prefix):
             return "postgresql+psycopg://" + url.removeprefix(prefix)
     raise SettingsError(f"{name} must start with postgresql:// or sqlite:///, as in postgresql://user@host/docmill.")
-
-
-HTMX_LOCAL = "local"
-
-
-def _htmx_url(env: Reader) -> str | None:
-    """`local`, an address of this server (`/…`), or a web address."""
-    given = env.optional("HTMX_URL")
-    is_own = given is not None and given.startswith("/") and not given.startswith("//")
-    return given if given == HTMX_LOCAL or is_own else env.address("HTMX_URL")
 
 
 _SECRET_LENGTH_LEAST = 16

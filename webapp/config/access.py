@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
-from webapp.settings_reader import Reader
+from webapp.config.group import Group
+from webapp.config.reader import Reader
 
 
 @dataclass(frozen=True)
-class AccessSettings:
-    """Who may come in, from where, and for how long. Each field's variable is its name in capitals."""
+class AccessSettings(Group):
+    """Who may come in, from where, and for how long."""
 
     # Accounts: sessions and the security log.
+    session_days: int
     session_idle_days: float
     audit_retention_days: float
     # Connections, uploads and the database's role.
@@ -22,6 +24,7 @@ class AccessSettings:
 def read(env: Reader) -> AccessSettings:
     """Read and check this group."""
     return AccessSettings(
+        session_days=env.whole("SESSION_DAYS", 30, most=36_500),
         session_idle_days=env.days("SESSION_IDLE_DAYS", 7),
         audit_retention_days=env.days("AUDIT_RETENTION_DAYS", 365),
         connections_per_address=env.whole("CONNECTIONS_PER_ADDRESS", 100, least=0),

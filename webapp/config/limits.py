@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from webapp.settings_reader import Reader
+from webapp.config.group import Group
+from webapp.config.reader import Reader
 
 _MB, _GB = 1024**2, 1024**3
 FILES_MAX = 1000
@@ -10,14 +11,16 @@ FILES_MAX = 1000
 
 
 @dataclass(frozen=True)
-class LimitSettings:
-    """How much an org may store, do and spend. Each field's variable is its name in capitals; 0 means no limit."""
+class LimitSettings(Group):
+    """How much an org may store, do and spend; 0 means no limit."""
 
     disk_free_min_mb: int
     max_org_gb: float
+    max_upload_mb: int
     max_request_mb: int
     request_files_max: int
     pages_max: int
+    audio_hours_max: int
     spend_per_day: float
     rate_requests: float
     rate_polls: float
@@ -37,6 +40,11 @@ class LimitSettings:
         return round(self.max_org_gb * _GB)
 
     @property
+    def upload_bytes_max(self) -> int:
+        """The largest file that an upload may bring."""
+        return self.max_upload_mb * _MB
+
+    @property
     def request_bytes_max(self) -> int:
         """The largest upload request, with all its files."""
         return self.max_request_mb * _MB
@@ -48,9 +56,11 @@ def read(env: Reader) -> LimitSettings:
     return LimitSettings(
         disk_free_min_mb=env.whole("DISK_FREE_MIN_MB", 256, least=0),
         max_org_gb=env.amount("MAX_ORG_GB", 0),
+        max_upload_mb=upload_mb,
         max_request_mb=env.whole("MAX_REQUEST_MB", 10 * upload_mb, least=upload_mb),
         request_files_max=env.whole("REQUEST_FILES_MAX", FILES_MAX, most=FILES_MAX),
         pages_max=env.whole("PAGES_MAX", 5000, least=0),
+        audio_hours_max=env.whole("AUDIO_HOURS_MAX", 4, most=24),
         spend_per_day=env.amount("SPEND_PER_DAY", 0),
         rate_requests=env.amount("RATE_REQUESTS", 600),
         rate_polls=env.amount("RATE_POLLS", 2000),

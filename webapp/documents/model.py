@@ -251,7 +251,7 @@ class ReplacedArtifact(Base):
 
 
 class OrgUsage(Base):
-    """How much an org's files take, in several parts that are added up: see `webapp.documents.usage`."""
+    """How much an org's files take, in several parts that are added up: see `webapp.library.usage`."""
 
     __tablename__ = "org_usage"
 

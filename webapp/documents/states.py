@@ -1,6 +1,8 @@
 """The states of documents and runs, and the names of what can happen to a run."""
 
+from dataclasses import dataclass
 from enum import StrEnum
+from uuid import UUID
 
 
 class RunState(StrEnum):
@@ -83,3 +85,12 @@ class EventKind(StrEnum):
     JOB_RELEASED = "JOB_RELEASED"
     JOB_WAITS = "JOB_WAITS"
     STAGE_PAUSED = "STAGE_PAUSED"
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run that has not ended, and whose it is."""
+
+    id: UUID
+    org_id: UUID
+    document_id: UUID

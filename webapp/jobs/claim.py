@@ -12,13 +12,12 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Float, Row, Table, Text, Uuid, bindparam, column, func, select, text, update
 
-from webapp.bounded import plan_by_indexes
 from webapp.clock import after, new_id, now
 from webapp.db import transaction
+from webapp.db.bounded import plan_by_indexes
 from webapp.documents import events
 from webapp.documents.model import ProcessingRun
-from webapp.documents.runs import LiveRun
-from webapp.documents.states import EventKind, RunState
+from webapp.documents.states import EventKind, LiveRun, RunState
 from webapp.jobs import control_statements, model
 from webapp.jobs.controls import EVERY_STAGE, with_defaults
 from webapp.jobs.queue import Lease

@@ -28,9 +28,9 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.expression import Select
 
-from webapp.bounded import COUNTED_MAX, distinct_values
 from webapp.clock import after, now
 from webapp.db import UtcDateTime
+from webapp.db.bounded import COUNTED_MAX, distinct_values
 from webapp.jobs import model
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.statements import in_state, stages_of

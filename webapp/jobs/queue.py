@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from webapp.bounded import Count
 from webapp.clock import new_id
-from webapp.documents.runs import LiveRun
+from webapp.db.bounded import Count
+from webapp.db.pruning import Pruned
+from webapp.documents.states import LiveRun
 from webapp.jobs.controls import StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
-from webapp.pruning import Pruned
 
 # The entry of a checkpoint that says why the job waits, where it waits for something outside of it.
 WAITS_FOR = "waits_for"

@@ -15,17 +15,17 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.expression import Executable
 
-from webapp.bounded import Count, plan_by_indexes
 from webapp.db import reading, transaction
-from webapp.engines import Scope
-from webapp.jobs import control_statements, error_log, retention, statements
+from webapp.db.bounded import Count, plan_by_indexes
+from webapp.db.engines import Scope
+from webapp.db.pruning import Prunable, Pruned
+from webapp.jobs import control_statements, error_log, statements
 from webapp.jobs.claim import Claims, lease_of, run_of
 from webapp.jobs.controls import StageControl, StageCounts, with_defaults
 from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.states import JobStatus
 from webapp.jobs.wakeup import wake_workers
-from webapp.pruning import Pruned
 
 AnyRow = Row[*tuple[Any, ...]]
 Found = TypeVar("Found")
@@ -33,6 +33,9 @@ Found = TypeVar("Found")
 _NEWEST = UUID(int=2**128 - 1)
 # Those beyond are woken a moment later.
 _WOKEN_MAX = 1_000
+
+# What failed is kept, since it can be tried again.
+_COMPLETED = Prunable(statements.jobs, statements.jobs.c.completed_at, statements.jobs.c.status == JobStatus.COMPLETED)
 
 
 class SqlJobQueue:
@@ -255,7 +258,7 @@ class SqlJobQueue:
             return control_statements.begun_runs(connection, stage)
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
-        return retention.DONE.prune_page(older_than_seconds, after, limit)
+        return _COMPLETED.prune_page(older_than_seconds, after, limit)
 
     def _change(self, statement: Executable, lease: Lease, **values: Any) -> None:
         with _scoped(transaction) as (connection, _):

@@ -41,9 +41,9 @@ from sqlalchemy.sql.elements import BindParameter, ColumnElement
 from sqlalchemy.sql.expression import CTE, Select
 
 from webapp.accounts.model import Org
-from webapp.bounded import distinct_values, up_to_most
 from webapp.clock import after, now
 from webapp.db import Json, UtcDateTime
+from webapp.db.bounded import distinct_values, up_to_most
 from webapp.jobs import model
 from webapp.jobs.error_log import appended
 from webapp.jobs.queue import WAITS_FOR

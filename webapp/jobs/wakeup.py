@@ -18,9 +18,9 @@ from weakref import WeakSet
 import psycopg
 from psycopg.errors import LockNotAvailable
 
-from webapp.database_errors import DATABASE_ERRORS
-from webapp.db import after_commit, db
-from webapp.engines import is_direct, translated
+from webapp.db import after_commit, db, is_postgresql
+from webapp.db.engines import is_direct, translated
+from webapp.db.errors import DATABASE_ERRORS
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def wake_workers() -> None:
 
 
 def _wake_workers() -> None:
-    if db.engine.dialect.name == "sqlite":
+    if not is_postgresql():
         with _sleepers_lock:
             sleepers = list(_sleepers)
         for sleeper in sleepers:
@@ -91,7 +91,7 @@ class Sleeper:
         """Say that this worker sleeps; look for jobs once more after it, and only then `wait`."""
         if self.is_asleep():
             return
-        if db.engine.dialect.name == "sqlite":
+        if not is_postgresql():
             self._is_asleep = True
             return
         try:

@@ -1,24 +1,21 @@
-"""The stage `analyze`: what was said -> what it was about, and passages that can be found."""
+"""The first step of the stage `analyze`: a summary, topics and action items from a transcript."""
 
 import json
 from dataclasses import asdict, dataclass
 
 from webapp.pipeline.artifacts import artifact_path, digest
 from webapp.pipeline.audio import load_sound, speech
-from webapp.pipeline.chunk import chunk
-from webapp.pipeline.embed import embed
-from webapp.pipeline.extract import find_source, save_markdown
-from webapp.pipeline.kept_answers import operation_path
-from webapp.pipeline.ledger import record_saved
-from webapp.pipeline.publish import publish
+from webapp.pipeline.extract import find_source
+from webapp.pipeline.paid_calls.kept_answers import operation_path
+from webapp.pipeline.paid_calls.ledger import record_saved
 from webapp.pipeline.remote_work import Progress, RemotePiece, RemoteWork
-from webapp.pipeline.stages import TAKE_NOTES
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcribe import load_transcript
 from webapp.pipeline.transcript import clock_time, write
 from webapp.pipeline.unsaved import Stored
 from webapp.providers.speech_ports import Analysis, Point, Sound, Transcript
 from webapp.readers.extraction import Extraction, Field
+from webapp.runs.stages import TAKE_NOTES
 
 OPERATION = "analyze"
 
@@ -54,13 +51,9 @@ class Noted:
     segments: int
 
 
-def analyze(context: StageContext) -> None:
-    """All steps in their order; those that an earlier attempt finished are skipped."""
+def take_notes(context: StageContext) -> None:
+    """Have notes taken, and put the recording into the form of any document."""
     context.step(TAKE_NOTES, lambda: _compute(context), lambda result: _store(context, result))
-    save_markdown(context)
-    chunk(context)
-    embed(context)
-    publish(context)
 
 
 def _compute(context: StageContext) -> Noted:

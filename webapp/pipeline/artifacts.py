@@ -5,9 +5,11 @@ import logging
 from collections.abc import Callable, Collection
 from typing import TypeVar, cast
 
-from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import reading
-from webapp.documents import blob_layout, library, replaced
+from webapp.db.errors import DATABASE_ERRORS
+from webapp.documents import blob_layout
+from webapp.library import lookup
+from webapp.pipeline import replaced
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import BlobMissing, ProviderError
 
@@ -66,7 +68,7 @@ def clear_away(context: StageContext, served: Collection[str]) -> None:
         # One look at both: what is served now may be replaced by the time it is looked at again.
         with reading(context.org_id):
             kept = replaced.paths_of(context.org_id, context.document_id)
-            kept.update(library.artifact_paths(context.org_id, context.document_id).values())
+            kept.update(lookup.artifact_paths(context.org_id, context.document_id).values())
         for path, run_id in found.items():
             if run_id <= context.run_id and path not in kept:
                 blobs.delete(path)

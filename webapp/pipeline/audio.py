@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webapp.clock import monotonic
-from webapp.pipeline import lifecycle
 from webapp.pipeline.artifacts import digest, read_artifact
 from webapp.pipeline.extract import Source, find_source
-from webapp.pipeline.ledger import record_call
-from webapp.pipeline.stages import READ_SOUND, TRANSCRIBE_START
+from webapp.pipeline.paid_calls.ledger import record_call
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.provider_errors import BlobExists, BlobMissing, ProviderUnavailable
 from webapp.providers.ports import BlobStore
 from webapp.providers.speech_ports import Sound, SpeechProviders
+from webapp.runs import lifecycle
+from webapp.runs.stages import READ_SOUND, TRANSCRIBE_START
 
 
 @dataclass(frozen=True)

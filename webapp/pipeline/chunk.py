@@ -15,13 +15,13 @@ from semantic_text_splitter import MarkdownSplitter
 from webapp.pipeline.artifacts import artifact_path, digest, parsed, read_artifact
 from webapp.pipeline.extract import load_extraction
 from webapp.pipeline.markdown import find_headings, unmark
-from webapp.pipeline.stages import CHUNK
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcript import NO_CUES, Cues, write
 from webapp.pipeline.unsaved import Stored
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.providers.speech_ports import Transcript
 from webapp.readers.extraction import Extraction
+from webapp.runs.stages import CHUNK
 from webapp.search.passages import says_something
 
 CHUNK_CHARACTERS = (600, 1000)

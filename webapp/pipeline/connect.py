@@ -16,9 +16,9 @@ from webapp.batches import batches
 from webapp.documents.model import Document
 from webapp.jobs.queue import Lease, NewJob
 from webapp.jobs.states import Priority
-from webapp.pipeline.stages import CONNECT, DETECT_CONNECTIONS
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
+from webapp.runs.stages import CONNECT, DETECT_CONNECTIONS
 from webapp.search import connections, neighbours, passages, values
 from webapp.search.connections import Kind, Link
 from webapp.search.neighbours import Near, Nearest

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from webapp import db
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS
+from webapp.db.errors import DATABASE_ERRORS
+from webapp.jobs.interruptions import WaitsForOthers
 from webapp.pipeline.chunk import StagedChunk, load_chunks
-from webapp.pipeline.kept_answers import Answer, Vectors, keep, outcome_of, store_late_vectors
-from webapp.pipeline.ledger import paid_units, record_call, record_saved
-from webapp.pipeline.reservations import Call, Wanted, is_paid, reserve
-from webapp.pipeline.stages import EMBED
-from webapp.pipeline.steps import StageContext, WaitsForOthers
+from webapp.pipeline.paid_calls.kept_answers import Answer, Vectors, keep, outcome_of, store_late_vectors
+from webapp.pipeline.paid_calls.ledger import paid_units, record_call, record_saved
+from webapp.pipeline.paid_calls.reservations import Call, Wanted, is_paid, reserve
+from webapp.pipeline.paid_calls.until_stored import until_stored
+from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
-from webapp.pipeline.until_stored import until_stored
 from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Embedder
+from webapp.runs.stages import EMBED
 from webapp.search import vector_cache
 
 Vector = NDArray[np.float32]

@@ -11,14 +11,14 @@ from uuid import UUID
 from sqlalchemy import update
 
 from webapp.db import reading, session
-from webapp.documents import runs
 from webapp.documents.model import Document
 from webapp.pipeline.chunk import StagedChunk
 from webapp.pipeline.embed import Vector, embed_missing, load_vectors, store_embedded
 from webapp.pipeline.publish import end_published, mean_direction
-from webapp.pipeline.stages import EMBED, PUBLISH
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
+from webapp.runs import transitions
+from webapp.runs.stages import EMBED, PUBLISH
 from webapp.search import index
 
 
@@ -31,13 +31,17 @@ class Renewed:
     model: str
 
 
-def embed_anew(context: StageContext) -> None:
-    """Ask for what is not known yet, then swap old vectors for new ones together with the end of the run."""
+def embed_published(context: StageContext) -> None:
+    """Ask for the vectors that are not known yet."""
     context.step(
         EMBED,
         lambda: embed_missing(context, _passages(context)),
         lambda result: store_embedded(context, result),
     )
+
+
+def publish_vectors(context: StageContext) -> None:
+    """Replace the old vectors by the new ones, together with the end of the run."""
     context.step(
         PUBLISH, lambda: _gather(context), lambda found: _store(context, found), lambda: end_published(context)
     )
@@ -62,7 +66,7 @@ def _gather(context: StageContext) -> Renewed:
 def _store(context: StageContext, renewed: Renewed) -> Stored:
     org_id, document_id = context.org_id, context.document_id
     # Before any of its passages: whoever else holds on to them waits for the document's row, too.
-    runs.lock(document_id, org_id)
+    transitions.lock(document_id, org_id)
     index.renew_vectors(org_id, renewed.vectors, renewed.model)
     if renewed.embedding is not None:
         described = update(Document).where(Document.org_id == org_id, Document.id == document_id)

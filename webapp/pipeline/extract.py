@@ -13,15 +13,15 @@ from webapp.documents import blob_layout
 from webapp.documents.model import Document
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.artifacts import artifact_path, digest, parsed
-from webapp.pipeline.ledger import record_call, record_saved
 from webapp.pipeline.page_windows import OPERATION, read_windows
+from webapp.pipeline.paid_calls.ledger import record_call, record_saved
 from webapp.pipeline.remote_work import local_file
-from webapp.pipeline.stages import EXTRACT, SAVE_MARKDOWN
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.provider_errors import BlobMissing, ProviderError
 from webapp.providers.ports import AnyExtractor, RemoteExtractor
 from webapp.readers.extraction import Extraction
+from webapp.runs.stages import EXTRACT, SAVE_MARKDOWN
 
 _documents = cast(Table, Document.__table__)
 _SOURCE = select(*_documents.c["content_type", "blob_path", "sha256", "answers_folder", "published_run_id"]).where(

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from webapp import db
-from webapp.documents import library
-from webapp.pipeline.query_vectors import NotAsked, query_vector
-from webapp.pipeline.services import Services
-from webapp.pipeline.steps import WaitReason
+from webapp.jobs.interruptions import WaitReason
+from webapp.library import lookup
+from webapp.pipeline.paid_calls.query_vectors import NotAsked, query_vector
 from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Embedder
 from webapp.search.query import Hit, search
 from webapp.search.vectors import QueryVector
 from webapp.search.words import clean_query
+from webapp.services import Services
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +54,6 @@ def _embedders(services: Services, org_id: UUID) -> list[Embedder]:
     """One for each model whose vectors the org has: while they are changed, old and new ones are compared."""
     providers = services.providers
     with db.reading(org_id):
-        used = library.embedding_models(org_id)
+        used = lookup.embedding_models(org_id)
     found = [providers.embedder_for(model) for model in used]
     return [embedder for embedder in found if embedder is not None] or [providers.embedder]

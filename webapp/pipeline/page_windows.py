@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from webapp.pipeline.kept_answers import content_key
+from webapp.pipeline.paid_calls.kept_answers import content_key
 from webapp.pipeline.remote_work import Progress, RemotePiece, RemoteWork
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import BadInput, FailureCode

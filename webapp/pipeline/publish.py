@@ -12,19 +12,20 @@ from sqlalchemy import Table, Update, bindparam, delete, insert, update
 
 from webapp.clock import new_id
 from webapp.db import Base, reading, session
-from webapp.documents import names, replaced, runs
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
-from webapp.pipeline import lifecycle
+from webapp.library import names
+from webapp.pipeline import replaced
 from webapp.pipeline.artifacts import clear_away
 from webapp.pipeline.chunk import StagedChunk, load_chunks
 from webapp.pipeline.connect import follow_up
 from webapp.pipeline.embed import Vector, embed_missing, load_vectors
 from webapp.pipeline.extract import keep_extraction, load_extraction
 from webapp.pipeline.markdown import find_headings, unmark
-from webapp.pipeline.stages import PUBLISH
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.readers.extraction import Extraction, Field
+from webapp.runs import lifecycle, transitions
+from webapp.runs.stages import PUBLISH
 from webapp.search import index, values
 from webapp.search.index import NewChunk
 from webapp.search.values import NamedValue
@@ -141,7 +142,7 @@ def _title(extraction: Extraction) -> str | None:
 def _store(context: StageContext, result: Result) -> Stored:
     org_id, document_id = context.org_id, context.document_id
     # Before any of its passages: whoever else holds on to them waits for the document's row, too.
-    runs.lock(document_id, org_id)
+    transitions.lock(document_id, org_id)
     if not context.is_first_result:
         _remove_old(org_id, document_id, result.artifacts)
     changed = index.replace(org_id, document_id, result.chunks, result.standing)

@@ -25,11 +25,12 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from webapp.clock import monotonic, utc_now
-from webapp.pipeline.kept_answers import Answer, Blob, content_key, keep, outcome_of
-from webapp.pipeline.ledger import amend_line, record_call
-from webapp.pipeline.reservations import Call, Wanted, end_found, reserve
-from webapp.pipeline.steps import Snoozed, StageContext, Waits, WaitsForOthers
-from webapp.pipeline.until_stored import until_stored
+from webapp.jobs.interruptions import Snoozed, Waits, WaitsForOthers
+from webapp.pipeline.paid_calls.kept_answers import Answer, Blob, content_key, keep, outcome_of
+from webapp.pipeline.paid_calls.ledger import amend_line, record_call
+from webapp.pipeline.paid_calls.reservations import Call, Wanted, end_found, reserve
+from webapp.pipeline.paid_calls.until_stored import until_stored
+from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import BlobMissing, OperationLost, ProviderError, ProviderUnavailable, RateLimited
 from webapp.providers.ports import BlobStore, Done, Failed, Polled, StillRunning
 

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -18,16 +17,17 @@ from sqlalchemy.orm import Session
 
 from webapp import db
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS, Trouble, trouble_of
+from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
 from webapp.documents import events
 from webapp.documents.states import EventKind
+from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed, Waits
 from webapp.jobs.queue import WAITS_FOR, JobQueue, Lease, LeaseLost
-from webapp.pipeline.call_times import OTHERS_SECONDS, CallTimes
-from webapp.pipeline.prices import Prices
-from webapp.pipeline.stages import Step, progress_at
+from webapp.pipeline.paid_calls.call_times import CallTimes
+from webapp.pipeline.paid_calls.prices import Prices
 from webapp.pipeline.unsaved import Stored, Unsaved, UnsavedBlob
 from webapp.provider_errors import ProviderError, RateLimited
 from webapp.providers.ports import Providers
+from webapp.runs.stages import Step, progress_at
 from webapp.search.neighbours import Rules
 
 Result = TypeVar("Result")
@@ -40,50 +40,6 @@ RETRY_AFTER_SECONDS_MAX = 30.0
 MESSAGE_LENGTH_MAX = 300
 # The checkpoint's entry for the step in which a job went to wait for the outside world.
 WAITS_IN = "waits_in"
-
-
-class Drained(Exception):
-    """The process was asked to stop; the finished steps are saved, and the job may be handed back."""
-
-
-class OutOfTime(Exception):
-    """The run's time is over; no further step is begun."""
-
-
-class Snoozed(Exception):
-    """The job waits for the outside world: it wants to be claimed again after `seconds`."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"again in {seconds} s")
-        self.seconds = seconds
-
-
-class WaitsForOthers(Snoozed):
-    """Other jobs of the org are paying for answers that this one needs, too. Not counted as time of the run."""
-
-    def __init__(self) -> None:
-        super().__init__(OTHERS_SECONDS)
-
-
-class WaitReason(StrEnum):
-    """Why a job may not go on although nothing is wrong with it; pages have a sentence for each."""
-
-    STORAGE_FULL = "storage_full"
-    STORAGE_UNAVAILABLE = "storage_unavailable"
-    DATABASE_FULL = "database_full"
-    SPEND_LIMIT = "spend_limit"
-
-
-class Waits(Exception):
-    """A paid call may not be made now: the job waits, and no attempt is counted.
-
-    For `seconds`, or until somebody resumes its stage because the reason has passed.
-    """
-
-    def __init__(self, reason: WaitReason, seconds: float | None = None) -> None:
-        super().__init__(reason.value)
-        self.reason = reason
-        self.seconds = seconds
 
 
 class Stopping(Protocol):

@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from webapp.pipeline import lifecycle
 from webapp.pipeline.artifacts import artifact_path, digest, read_artifact
 from webapp.pipeline.audio import load_sound, speech
 from webapp.pipeline.extract import find_source
-from webapp.pipeline.kept_answers import operation_path
-from webapp.pipeline.ledger import record_saved
+from webapp.pipeline.paid_calls.kept_answers import operation_path
+from webapp.pipeline.paid_calls.ledger import record_saved
 from webapp.pipeline.remote_work import Progress, RemotePiece, RemoteWork, local_file
-from webapp.pipeline.stages import ANALYZE, START_TRANSCRIPTION, TRANSCRIBE, TRANSCRIBE_POLL
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.provider_errors import BadInput, FailureCode, OperationLost
@@ -25,6 +23,8 @@ from webapp.providers.speech_ports import UNKNOWN_LANGUAGE, Clip, Operation, Rec
 from webapp.providers.speech_text import speaker_name
 from webapp.readers.language import guess_language
 from webapp.readers.sound.levels import clips
+from webapp.runs import lifecycle
+from webapp.runs.stages import ANALYZE, START_TRANSCRIPTION, TRANSCRIBE, TRANSCRIBE_POLL
 
 OPERATION = "transcribe"
 # The checkpoint's entry for how many clips have no answer yet after `transcribe_start`.

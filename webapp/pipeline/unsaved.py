@@ -8,7 +8,7 @@ from typing import Any
 
 from webapp.clock import monotonic, utc_now
 from webapp.documents.states import EventKind
-from webapp.pipeline.stages import Step, progress_at
+from webapp.runs.stages import Step, progress_at
 
 
 @dataclass(frozen=True)

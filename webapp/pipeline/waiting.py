@@ -9,10 +9,12 @@ from sqlalchemy import select, type_coerce
 
 from webapp.clock import now
 from webapp.db import UtcDateTime, session, transaction
-from webapp.documents import events, runs
+from webapp.documents import events
 from webapp.documents.states import EventKind
+from webapp.jobs.interruptions import Waits, WaitsForOthers
 from webapp.jobs.queue import WAITS_FOR, JobQueue, Lease
-from webapp.pipeline.steps import StageContext, Waits, WaitsForOthers
+from webapp.pipeline.steps import StageContext
+from webapp.runs import transitions
 
 # The checkpoint's entry for when the job went to wait.
 WAITS_SINCE = "waits_for_others_since"
@@ -67,7 +69,7 @@ def end_waiting(queue: JobQueue, lease: Lease) -> tuple[Lease, float]:
         queue.checkpoint(lease, checkpoint)
         waited = max(0.0, (_present() - datetime.fromisoformat(since)).total_seconds())
         if lease.run is not None:
-            runs.extend_time(lease.run.id, waited)
+            transitions.extend_time(lease.run.id, waited)
     return replace(lease, checkpoint=checkpoint), waited
 
 

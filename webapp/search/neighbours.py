@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import LargeBinary, Select, Uuid, bindparam, func, select, text, type_coerce
 
-from webapp.db import session
+from webapp.db import is_postgresql, session
 from webapp.search.model import Chunk
 from webapp.search.vectors import INDEXED_MODELS, is_large, scanning_on
 
@@ -117,7 +117,7 @@ class Nearest:
 
 def has_index(org_id: UUID, model: str) -> bool:
     """Whether the index is the better way."""
-    return session().get_bind().dialect.name == "postgresql" and model in INDEXED_MODELS and is_large(org_id)
+    return is_postgresql() and model in INDEXED_MODELS and is_large(org_id)
 
 
 def by_index(org_id: UUID, document_id: UUID, model: str, sources: Sequence[UUID], rules: Rules) -> list[Near]:
@@ -157,7 +157,7 @@ def _above(products: Vectors, rules: Rules) -> tuple[NDArray[np.intp], NDArray[n
 
 
 def _passages(org_id: UUID, model: str) -> Select[UUID, UUID, bytes]:
-    on_postgresql = session().get_bind().dialect.name == "postgresql"
+    on_postgresql = is_postgresql()
     # As bytes on both: to read numbers as text takes far longer than to compare them.
     vector = func.vector_send(Chunk.embedding, type_=LargeBinary) if on_postgresql else Chunk.embedding
     columns = select(Chunk.id, Chunk.document_id, type_coerce(vector, LargeBinary))
@@ -174,7 +174,7 @@ def _read(passages: Select[UUID, UUID, bytes]) -> Passages:
 
 def _floats(vectors: Sequence[bytes]) -> Vectors:
     joined = b"".join(vectors)
-    if session().get_bind().dialect.name != "postgresql":
+    if not is_postgresql():
         return np.frombuffer(joined, "<f4").reshape(len(vectors), -1)
     rows = np.frombuffer(joined, np.uint8).reshape(len(vectors), -1)[:, _SENT_HEADER_BYTES:]
     return np.ascontiguousarray(rows).view(">f4").astype(np.float32)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Uuid, bindparam, text
 
-from webapp.db import Embedding, session
+from webapp.db import Embedding, is_postgresql, session
 from webapp.search import matrix
 
 Vector = NDArray[np.float32]
@@ -32,7 +32,7 @@ class QueryVector:
 
 def nearest(org_id: UUID, wanted: QueryVector, limit: int, folder: Path) -> list[UUID]:
     """The passages of an org that come nearest, best first; `folder` is where SQLite's matrices lie."""
-    if session().get_bind().dialect.name != "postgresql":
+    if not is_postgresql():
         return matrix.nearest(folder, org_id, wanted.model, wanted.values, limit)
     if INDEXED_MODELS.get(wanted.model) == len(wanted.values) and is_large(org_id):
         return _by_index(org_id, wanted, limit)

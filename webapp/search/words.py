@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Uuid, bindparam, text
 
-from webapp.db import session
+from webapp.db import is_postgresql, session
 
 QUERY_CHARACTERS_MAX = 1000
 TERMS_MAX = 32
@@ -64,7 +64,7 @@ def best_by_terms(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]:
     """The passages of an org that hold any of the terms, best first."""
     if not terms:
         return []
-    if session().get_bind().dialect.name == "postgresql":
+    if is_postgresql():
         return _on_postgresql(org_id, terms, limit)
     return _on_sqlite(org_id, terms, limit)
 

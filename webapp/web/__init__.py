@@ -7,39 +7,26 @@ from flask import Flask
 from flask.json.provider import DefaultJSONProvider
 
 from webapp.config import Settings
-from webapp.web import (
-    account_pages,
-    audio_pages,
-    audit_pages,
-    commands,
-    connection_pages,
-    document_pages,
-    formatting,
-    health,
-    htmx,
-    library_pages,
-    ops_pages,
-    picture_pages,
-    reprocess_pages,
-    search_pages,
-    session_pages,
-    stage_pages,
-    token_pages,
-    upload_pages,
-)
+from webapp.web import formatting, htmx
 from webapp.web.access import init_access
+from webapp.web.account import account_pages, session_pages, token_pages
 from webapp.web.assets import init_assets
+from webapp.web.commands import commands
 from webapp.web.cookies import init_cookies
 from webapp.web.csrf import init_csrf
+from webapp.web.document import audio_pages, connection_pages, document_pages, picture_pages
 from webapp.web.errors import Problem, init_errors
 from webapp.web.exposure import init_exposure
 from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
-from webapp.web.metrics import init_metrics
+from webapp.web.library import library_pages, reprocess_pages, upload_pages
+from webapp.web.library.upload_seats import init_upload_seats
+from webapp.web.library.uploads import init_uploads
+from webapp.web.ops import audit_pages, health, ops_pages, stage_pages
+from webapp.web.ops.metrics import init_metrics
 from webapp.web.rates import init_rates
+from webapp.web.search import search_pages
 from webapp.web.security import init_security
-from webapp.web.upload_seats import init_upload_seats
-from webapp.web.uploads import init_uploads
 
 _PAGES = (
     account_pages,

@@ -16,14 +16,14 @@ from flask import Flask, current_app, g, request
 
 from webapp.accounts import sessions, tokens
 from webapp.accounts.roles import Permission, Principal
-from webapp.database_errors import DATABASE_ERRORS, trouble_of
 from webapp.db import reading, transaction
-from webapp.documents import library
+from webapp.db.errors import DATABASE_ERRORS, trouble_of
 from webapp.documents.model import Document
 from webapp.jobs.queue import Job
+from webapp.library import lookup
+from webapp.services import Services
 from webapp.web import cookies, csrf
 from webapp.web.errors import Problem
-from webapp.wiring import Services
 
 _log = logging.getLogger(__name__)
 # A later request does it, so none waits for a long write.
@@ -148,7 +148,7 @@ def get_document(document_id: UUID) -> Document:
     """The document, if the org of whoever asks has it; else 404."""
     org = org_id()
     with reading(org):
-        found = library.get(org, document_id)
+        found = lookup.get(org, document_id)
     if found is None:
         raise Problem(404)
     return found

@@ -33,7 +33,7 @@ class _FormSessions(SecureCookieSessionInterface):
 
 def init_cookies(app: Flask, settings: Settings) -> None:
     """Decide cookies' names and flags: by PUBLIC_URL where it says https, else by each request's own scheme."""
-    app.config["SESSION_COOKIE_SECURE"] = settings.is_public_https
+    app.config["SESSION_COOKIE_SECURE"] = settings.server.is_public_https
     app.config["SESSION_COOKIE_SAMESITE"] = "Lax"
     app.session_interface = _FormSessions()
 

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, current_app, g, jsonify, make_response, redirect, render_template, request, url_for
 from werkzeug.exceptions import HTTPException, SecurityError
 
-from webapp.database_errors import DATABASE_ERRORS, trouble_of
+from webapp.db.errors import DATABASE_ERRORS, trouble_of
 from webapp.provider_errors import FailureCode, ProviderUnavailable
 from webapp.web import fragments
 from webapp.web.safe_paths import own_path

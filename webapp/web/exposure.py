@@ -29,7 +29,7 @@ _UNBELIEVED = (
 def init_exposure(app: Flask, settings: Settings) -> None:
     """Notice headers of a proxy that nobody has told us about."""
     app.extensions["docmill_exposure"] = Exposure(settings)
-    if not settings.proxy_hops:
+    if not settings.server.proxy_hops:
         app.before_request(_look_for_proxy)
 
 
@@ -62,12 +62,12 @@ class Exposure:
 
     def warnings(self) -> Iterator[str]:
         """Sentences for whoever runs this installation."""
-        settings = self._settings
-        if not is_loopback(settings.host) and not settings.trusted_hosts and not settings.public_url:
-            yield _ANY_NAME.format(host=settings.host)
-        if settings.proxy_hops:
+        server = self._settings.server
+        if not is_loopback(server.host) and not server.trusted_hosts and not server.public_url:
+            yield _ANY_NAME.format(host=server.host)
+        if server.proxy_hops:
             return
-        if settings.is_public_https:
+        if server.is_public_https:
             yield _NO_HOPS
         elif self._has_seen_proxy or self._mark.exists():
             yield _UNBELIEVED

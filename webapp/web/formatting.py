@@ -7,8 +7,8 @@ from typing import Any
 
 from flask import Flask
 
-from webapp.bounded import Count
 from webapp.clock import utc_now
+from webapp.db.bounded import Count
 from webapp.pipeline.transcript import clock_time
 from webapp.readers.filetypes import filetype
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from flask import Blueprint, Flask, Response, current_app
 
-from webapp.config import HTMX_LOCAL, Settings
+from webapp.config import Settings
+from webapp.config.htmx import HTMX_LOCAL
 from webapp.providers.models.htmx import CDN_URL, INTEGRITY, VERSION, local_copy
 from webapp.web.access import public
 from webapp.web.errors import Problem
@@ -41,9 +42,10 @@ def init_htmx(app: Flask, settings: Settings) -> None:
 
 
 def _find(settings: Settings) -> Htmx:
-    url = None if settings.htmx_url == HTMX_LOCAL else settings.htmx_url or CDN_URL
+    htmx = settings.htmx
+    url = None if htmx.url == HTMX_LOCAL else htmx.url or CDN_URL
     # A mirror of the same file needs no hash of its own.
-    return Htmx(url, settings.htmx_integrity or INTEGRITY, local_copy(settings.models.models_dir))
+    return Htmx(url, htmx.integrity or INTEGRITY, local_copy(settings.models.dir))
 
 
 def installed() -> Htmx:

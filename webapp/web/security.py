@@ -9,9 +9,10 @@ from werkzeug.exceptions import SecurityError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from webapp.config import Settings
-from webapp.web import cookies, uploads
+from webapp.web import cookies
 from webapp.web.access import current_user, services
 from webapp.web.exposure import is_loopback
+from webapp.web.library import uploads
 
 _PROBES = frozenset({"health.healthz", "health.readyz"})
 FORM_BYTES_MAX = 256 * 1024
@@ -37,8 +38,8 @@ def init_security(app: Flask, settings: Settings) -> None:
     hosts = trusted_hosts(settings)
     app.config["MAX_CONTENT_LENGTH"] = FORM_BYTES_MAX
     app.config["MAX_FORM_MEMORY_SIZE"] = FORM_BYTES_MAX
-    if settings.proxy_hops:
-        _believe_proxies(app, settings.proxy_hops)
+    if settings.server.proxy_hops:
+        _believe_proxies(app, settings.server.proxy_hops)
     app.before_request(lambda: _check_host(hosts))
     app.before_request(_limit_body)
     app.after_request(_add_headers)
@@ -60,11 +61,12 @@ def trusted_hosts(settings: Settings) -> list[str] | None:
     Whoever listens on loopback alone serves browsers of this machine: no other name is right, and
     a web site that points its own name here (DNS rebinding) gets nothing.
     """
-    public = urlsplit(settings.public_url).hostname if settings.public_url else None
+    server = settings.server
+    public = urlsplit(server.public_url).hostname if server.public_url else None
     known = [*_LOOPBACK_NAMES, *([public] if public else [])]
-    if settings.trusted_hosts:
-        return [*(host.lower() for host in settings.trusted_hosts), *known]
-    return known if is_loopback(settings.host) else None
+    if server.trusted_hosts:
+        return [*(host.lower() for host in server.trusted_hosts), *known]
+    return known if is_loopback(server.host) else None
 
 
 def _believe_proxies(app: Flask, hops: int) -> None:
@@ -103,7 +105,7 @@ def _add_headers(response: Response) -> Response:
 
 def _for_templates(settings: Settings) -> dict[str, Any]:
     return {
-        "max_upload_mb": settings.max_upload_mb,
-        "bulk_upload_files": settings.bulk_upload_files,
+        "max_upload_mb": settings.limits.max_upload_mb,
+        "bulk_upload_files": settings.queue.bulk_upload_files,
         "current_user": current_user(),
     }

@@ -8,8 +8,8 @@ from flask import request
 
 from webapp.accounts import audit
 from webapp.accounts.audit import Action, Actor
-from webapp.database_errors import DATABASE_ERRORS, trouble_of
-from webapp.later import write_soon
+from webapp.db.errors import DATABASE_ERRORS, trouble_of
+from webapp.db.later import write_soon
 from webapp.web.access import principal
 
 _log = logging.getLogger("webapp.audit")

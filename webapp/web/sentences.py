@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from webapp.documents.states import FailureType
-from webapp.pipeline.ingest import RefusalCode
-from webapp.pipeline.lifecycle import EndCode
+from webapp.library.intake import RefusalCode
 from webapp.provider_errors import FailureCode
+from webapp.runs.lifecycle import EndCode
 from webapp.web.formatting import filesize
 
 

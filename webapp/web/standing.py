@@ -7,14 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from webapp.clock import utc_now
-from webapp.documents.library import Row
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, RunState
 from webapp.jobs.controls import EVERY_STAGE, StageControl
+from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import WAITS_FOR, Job, JobQueue
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.stages import first_stage, way_of
-from webapp.pipeline.steps import WaitReason
+from webapp.library.lookup import Row
+from webapp.runs.stages import first_stage, way_of
 from webapp.web.sentences import Sentence, failure
 
 # Somebody paused the stage, or a provider refused the account.

@@ -9,35 +9,27 @@ from enum import StrEnum
 from uuid import UUID
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS, Trouble, trouble_of
+from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
 from webapp.documents.kinds import is_recording
+from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed, WaitReason, Waits, WaitsForOthers
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
-from webapp.pipeline import lifecycle, stage_pause
-from webapp.pipeline.call_times import CallTimes
-from webapp.pipeline.lifecycle import EndCode
-from webapp.pipeline.prices import Prices
-from webapp.pipeline.services import Services
-from webapp.pipeline.steps import (
-    Drained,
-    OutOfTime,
-    Snoozed,
-    StageContext,
-    Stopping,
-    WaitReason,
-    Waits,
-    WaitsForOthers,
-)
+from webapp.pipeline.handlers import Handler
+from webapp.pipeline.paid_calls.call_times import CallTimes
+from webapp.pipeline.paid_calls.prices import Prices
+from webapp.pipeline.steps import StageContext, Stopping
 from webapp.pipeline.waiting import end_waiting, wait
 from webapp.provider_errors import FailureCode, ProviderError
+from webapp.runs import lifecycle, stage_pause
+from webapp.runs.lifecycle import EndCode
 from webapp.search.neighbours import Rules
+from webapp.services import Services
 from webapp.worker.backoff import Backoff, spread
 from webapp.worker.policy import ExecutionPolicy
 
 _log = logging.getLogger(__name__)
 
-Handler = Callable[[StageContext], None]
 
 # The database was away: the job is not to blame, and the next try finds it back or ends with the run's time.
 DATABASE_PAUSE_SECONDS = 5.0
@@ -116,10 +108,10 @@ class Attempts:
             step_attempts=self.policy.step_attempts,
             deadline=claimed.deadline,
             stopping=stopping,
-            extract_timeout_seconds=settings.extract_timeout_seconds,
+            extract_timeout_seconds=settings.parsers.extract_timeout_seconds,
             job_attempts=self.policy.job_attempts,
             poll_attempts=self.policy.poll_attempts,
-            linking=Rules(settings.connection_neighbours, settings.connection_threshold),
+            linking=Rules(settings.connections.neighbours, settings.connections.threshold),
             prices=Prices.of(settings),
             times=CallTimes.of(settings),
             spend_per_day=settings.limits.spend_per_day,

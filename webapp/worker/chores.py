@@ -10,15 +10,18 @@ from webapp.accounts import orgs
 from webapp.batches import batches
 from webapp.clock import utc_now
 from webapp.db import reading, transaction
-from webapp.documents import blob_layout, library, replaced, runs
-from webapp.documents.runs import LiveRun
-from webapp.documents.states import DocumentStatus
-from webapp.pipeline import gates, kept_answers, lifecycle, reprocess, reservations, stage_pause, waiting
-from webapp.pipeline.call_times import CallTimes
-from webapp.pipeline.missing import find_missing
-from webapp.pipeline.services import Services
-from webapp.pipeline.steps import WaitReason
+from webapp.documents import blob_layout
+from webapp.documents.states import DocumentStatus, LiveRun
+from webapp.jobs.interruptions import WaitReason
+from webapp.library import lookup, reprocess
+from webapp.library.missing import find_missing
+from webapp.pipeline import replaced, waiting
+from webapp.pipeline.paid_calls import gates, kept_answers, reservations
+from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.providers.ports import BlobInfo
+from webapp.runs import lifecycle, stage_pause, transitions
+from webapp.runs.abandoned_calls import abandon_calls
+from webapp.services import Services
 from webapp.worker import worker_table
 
 _log = logging.getLogger(__name__)
@@ -34,7 +37,7 @@ _NAMED_MAX = 20
 def reset_silent(services: Services) -> int:
     """Take jobs back from workers that have sent no heartbeat for too long."""
     total = 0
-    while found := lifecycle.reset_silent(services.queue, services.settings.zombie_after_seconds):
+    while found := lifecycle.reset_silent(services.queue, services.settings.queue.zombie_after_seconds):
         for reset in found:
             _log.warning("job %s was taken from silent worker %s: %s", reset.job_id, reset.locked_by, reset.status)
         total += len(found)
@@ -60,7 +63,9 @@ def _overdue(services: Services, timeout_seconds: float) -> Iterator[list[LiveRu
     while True:
         beyond = page[-1].id if page else None
         with reading(everywhere=True):
-            page = runs.overdue(timeout_seconds, services.settings.audio_run_timeout_seconds, _BATCH, beyond=beyond)
+            page = transitions.overdue(
+                timeout_seconds, services.settings.queue.audio_run_timeout_seconds, _BATCH, beyond=beyond
+            )
         if page:
             yield page
         if len(page) < _BATCH:
@@ -74,7 +79,7 @@ def end_orphans(services: Services) -> int:
         total += sum(lifecycle.terminate_run(services.queue, run) for run in orphans)
     # Jobs that follow a run's end, too, belonged to the process that is gone, and so did all calls.
     with transaction(everywhere=True):
-        reservations.let_go(None)
+        abandon_calls(None)
         while lifecycle.reset_silent(services.queue, silent_seconds=0):
             pass
     if total:
@@ -203,7 +208,7 @@ def renew_vectors(services: Services, is_ending: Callable[[], bool] = bool) -> i
 
     Documents whose newest run failed are left to people: what failed once may fail every day.
     """
-    if services.settings.reembed != "auto":
+    if services.settings.queue.reembed != "auto":
         return 0
     with reading(everywhere=True):
         ids = [org.id for org in orgs.everyone()]
@@ -214,9 +219,9 @@ def renew_vectors(services: Services, is_ending: Callable[[], bool] = bool) -> i
     return total
 
 
-def _running() -> list[runs.LiveRun]:
+def _running() -> list[LiveRun]:
     with reading(everywhere=True):
-        return runs.running()
+        return transitions.running()
 
 
 def _without_owner(org_id: UUID, infos: list[BlobInfo], orgs_known: set[str]) -> list[BlobInfo]:
@@ -224,5 +229,5 @@ def _without_owner(org_id: UUID, infos: list[BlobInfo], orgs_known: set[str]) ->
     ids = {document_id for owner in owners if (document_id := blob_layout.as_uuid(owner))}
     folders = {owner for owner in owners if owner.endswith("/")}
     with reading(org_id):
-        known = library.known_blob_owners(org_id, ids, folders) | orgs_known
+        known = lookup.known_blob_owners(org_id, ids, folders) | orgs_known
     return [info for info, owner in zip(infos, owners, strict=True) if owner and owner not in known]

@@ -10,14 +10,14 @@ import threading
 from collections.abc import Mapping
 from types import FrameType
 
-from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import db
-from webapp.worker.attempt import Handler
-from webapp.worker.handlers import HANDLERS
+from webapp.db.errors import DATABASE_ERRORS
+from webapp.pipeline.handlers import HANDLERS, Handler
+from webapp.services import Services
 from webapp.worker.locks import ProcessLock, host_lock
 from webapp.worker.shutdown import Shutdown
 from webapp.worker.threads import Guarded
-from webapp.worker.workshop import Application, Workshop
+from webapp.worker.workshop import Workshop
 
 _log = logging.getLogger(__name__)
 
@@ -28,14 +28,12 @@ class EmbeddedHost:
     Pages are served all the time: neither waits for the other.
     """
 
-    def __init__(self, app: Application, handlers: Mapping[str, Handler] = HANDLERS) -> None:
-        settings = app.extensions["docmill"].settings
-        self._app = app
-        self._poll_seconds: float = settings.poll_seconds
+    def __init__(self, services: Services, handlers: Mapping[str, Handler] = HANDLERS) -> None:
+        self._poll_seconds = services.settings.queue.poll_seconds
         self._shutdown = Shutdown()
         self._is_working = threading.Event()
         self._has_ended = True
-        self._workshop = Workshop(app, self._shutdown.on_broken, handlers)
+        self._workshop = Workshop(services, self._shutdown.on_broken, handlers)
         self._shutdown.on_hurry = self._workshop.hurry
         self._thread = Guarded("host", self._host, self._end_process)
 
@@ -58,8 +56,7 @@ class EmbeddedHost:
         return self._has_ended
 
     def _host(self) -> None:
-        with self._app.app_context():
-            lock = host_lock(db.engine)
+        lock = host_lock(db.engine)
         if not self._become_host(lock):
             return
         self._workshop.start()

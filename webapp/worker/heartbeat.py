@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS, trouble_of
+from webapp.db.errors import DATABASE_ERRORS, trouble_of
 from webapp.jobs.queue import JobQueue, Lease
-from webapp.worker.threads import AppContext, Guarded
+from webapp.worker.threads import Guarded
 
 _log = logging.getLogger(__name__)
 
@@ -40,14 +40,12 @@ class Heartbeat:
     def __init__(
         self,
         queue: JobQueue,
-        app_context: AppContext,
         *,
         every_seconds: float,
         zombie_after_seconds: float,
         on_broken: Callable[[str], None],
     ) -> None:
         self._queue = queue
-        self._app_context = app_context
         self._every_seconds = every_seconds
         self._stop_after_seconds = max(zombie_after_seconds * STOP_AFTER_SHARE, every_seconds * 2)
         self._on_broken = on_broken
@@ -102,8 +100,7 @@ class Heartbeat:
     def beat(self) -> None:
         """Renew all leases; an attempt whose lease is lost is asked to stop."""
         seats = self.seats()
-        with self._app_context():
-            renewed = self._queue.heartbeat([seat.lease for seat in seats])
+        renewed = self._queue.heartbeat([seat.lease for seat in seats])
         for seat in seats:
             if seat.lease.job_id not in renewed:
                 seat.stopping.set()

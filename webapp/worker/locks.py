@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
-from webapp.database_errors import DATABASE_ERRORS
-from webapp.engines import is_direct
+from webapp.db.engines import is_direct
+from webapp.db.errors import DATABASE_ERRORS
 
 _HOST_KEY = 0x646F636D_686F7374  # "docmhost": any number that nobody else uses as an advisory lock
 

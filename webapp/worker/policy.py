@@ -27,12 +27,13 @@ class ExecutionPolicy:
     @classmethod
     def of(cls, settings: Settings) -> "ExecutionPolicy":
         """The policy of these settings."""
+        queue = settings.queue
         return cls(
-            step_attempts=settings.step_attempts,
-            job_attempts=settings.job_max_attempts,
-            run_timeout_seconds=settings.run_timeout_seconds,
-            recording_timeout_seconds=settings.audio_run_timeout_seconds,
-            poll_attempts=settings.transcribe_poll_max_attempts,
+            step_attempts=queue.step_attempts,
+            job_attempts=queue.job_max_attempts,
+            run_timeout_seconds=queue.run_timeout_seconds,
+            recording_timeout_seconds=queue.audio_run_timeout_seconds,
+            poll_attempts=queue.transcribe_poll_max_attempts,
             ends_orphans_at_start=settings.is_embedded,
             drains_whole_jobs=settings.is_embedded,
         )

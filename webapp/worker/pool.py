@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.jobs.wakeup import Sleeper
-from webapp.pipeline import lifecycle
+from webapp.runs import lifecycle
 from webapp.worker.attempt import Attempts, Claimed
 from webapp.worker.backoff import Backoff
 from webapp.worker.heartbeat import Heartbeat, Seat
 from webapp.worker.overrun import Overruns
-from webapp.worker.threads import AppContext, Guarded, yield_to_others
+from webapp.worker.threads import Guarded, yield_to_others
 
 _log = logging.getLogger(__name__)
 
@@ -46,19 +46,17 @@ class Pool:
         self,
         worker: str,
         attempts: Attempts,
-        app_context: AppContext,
         size: PoolSize,
         on_broken: Callable[[str], None],
         *,
         may_work: Callable[[], bool] = lambda: True,
     ) -> None:
-        settings = attempts.services.settings
+        settings = attempts.services.settings.queue
         self._worker = worker
         self._attempts = attempts
         self._may_work = may_work
         self._on_broken = on_broken
         self._overruns = Overruns()
-        self._app_context = app_context
         self._poll_seconds = size.poll_seconds
         self._draining = threading.Event()
         self._sleeper = Sleeper()
@@ -71,7 +69,6 @@ class Pool:
         self._news: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._heartbeat = Heartbeat(
             attempts.services.queue,
-            app_context,
             every_seconds=settings.heartbeat_seconds,
             zombie_after_seconds=settings.zombie_after_seconds,
             on_broken=on_broken,
@@ -156,8 +153,7 @@ class Pool:
 
     def _attempt(self, claimed: Claimed, seat: Seat) -> None:
         self._overruns.begin(claimed, seat)
-        with self._app_context():
-            self._attempts.run(claimed, seat.stopping)
+        self._attempts.run(claimed, seat.stopping)
         self._overruns.end()
         if self._overruns.is_given_up():
             return
@@ -171,11 +167,10 @@ class Pool:
         if not (self._heartbeat.is_well and self._may_work()):
             return False
         try:
-            with self._app_context():
-                if self._is_busy and self._sleeper.is_asleep():
-                    self._sleeper.get_up()
-                found = self._claim() if self._attempts.handlers else 0
-                self._is_busy = found > 1
+            if self._is_busy and self._sleeper.is_asleep():
+                self._sleeper.get_up()
+            found = self._claim() if self._attempts.handlers else 0
+            self._is_busy = found > 1
         except DATABASE_ERRORS as error:
             _log.warning("cannot look for work: %s", type(error).__name__)
             self._check_leases_at = monotonic()
@@ -211,12 +206,11 @@ class Pool:
 
     def _sleep(self) -> None:
         """Until somebody rings, or a poll later. Who falls asleep looks once more before."""
-        with self._app_context():
-            if not self._sleeper.is_asleep():
-                self._sleeper.fall_asleep()
-                if self._sleeper.is_asleep():
-                    return
-            self._sleeper.wait(self._poll_seconds)
+        if not self._sleeper.is_asleep():
+            self._sleeper.fall_asleep()
+            if self._sleeper.is_asleep():
+                return
+        self._sleeper.wait(self._poll_seconds)
 
     def _take_seat(self, claimed: Claimed) -> Seat:
         seat = self._heartbeat.hold(claimed.lease)
@@ -244,8 +238,7 @@ class Pool:
             self._scouting.release()
         for seat in self._heartbeat.seats():
             try:
-                with self._app_context():
-                    lifecycle.release_job(self._attempts.services.queue, seat.lease)
+                lifecycle.release_job(self._attempts.services.queue, seat.lease)
             except DATABASE_ERRORS as error:
                 # Then the watchdog of another process gives it back, later.
                 _log.warning("job %s could not be handed back: %s", seat.lease.job_id, type(error).__name__)

@@ -18,14 +18,14 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from webapp.clock import monotonic
-from webapp.database_errors import DATABASE_ERRORS
 from webapp.db import db, transaction
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.jobs.queue import JobQueue
-from webapp.pipeline import lifecycle
+from webapp.runs import lifecycle
 from webapp.worker import worker_table
 from webapp.worker.backoff import Backoff
 from webapp.worker.locks import AdvisoryLock
-from webapp.worker.threads import AppContext, Guarded
+from webapp.worker.threads import Guarded
 from webapp.worker.worker_table import Registration, WorkerLock
 
 _log = logging.getLogger(__name__)
@@ -114,7 +114,6 @@ class Presence:
         self,
         registration: Registration,
         queue: JobQueue,
-        app_context: AppContext,
         *,
         wake: Callable[[], None],
         on_return: Callable[[], None],
@@ -123,13 +122,11 @@ class Presence:
     ) -> None:
         self._registration = registration
         self._queue = queue
-        self._app_context = app_context
         self._wake = wake
         self._on_return = on_return
         self._look_seconds = look_seconds
         self._session = Session.NONE
-        with app_context():
-            self._lock = AdvisoryLock(db.engine)
+        self._lock = AdvisoryLock(db.engine)
         self._state = State()
         self._is_registered = threading.Event()
         self._was_registered = False
@@ -155,8 +152,7 @@ class Presence:
         backoff = Backoff()
         while not self._stopping.is_set():
             try:
-                with self._app_context():
-                    wait_seconds = self._look()
+                wait_seconds = self._look()
             except DATABASE_ERRORS as error:
                 _log.warning("cannot tell which workers are alive: %s", type(error).__name__)
                 backoff.pause(self._stopping)

@@ -5,11 +5,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from webapp.database_errors import DATABASE_ERRORS
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.jobs.queue import LeaseLost
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import ProviderError
-from webapp.worker.threads import AppContext, Guarded
+from webapp.worker.threads import Guarded
 
 _log = logging.getLogger(__name__)
 
@@ -19,8 +19,7 @@ LOOK_EVERY_SECONDS = 0.05
 class Saver:
     """One thread for all attempts of this process, with a session of its own."""
 
-    def __init__(self, app_context: AppContext, on_broken: Callable[[str], None]) -> None:
-        self._app_context = app_context
+    def __init__(self, on_broken: Callable[[str], None]) -> None:
         self._lock = threading.Lock()
         self._running: list[StageContext] = []
         self._has_work = threading.Event()
@@ -67,7 +66,6 @@ class Saver:
             self._running = [each for each in self._running if each is not context]
 
     def _save_on(self) -> None:
-        with self._app_context():
-            while not self._ending.wait(LOOK_EVERY_SECONDS):
-                self._has_work.wait()
-                self.save()
+        while not self._ending.wait(LOOK_EVERY_SECONDS):
+            self._has_work.wait()
+            self.save()

@@ -4,23 +4,24 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any
+from typing import ParamSpec
 
-AppContext = Callable[[], AbstractContextManager[Any]]
+from webapp import db
+
+Arguments = ParamSpec("Arguments")
 
 _NICENESS = 10
 
 
 class Guarded(threading.Thread):
-    """A daemon thread. When its work ends by an exception, the process is told by `on_death`.
+    """A daemon thread that can use the database. When its work ends by an exception, `on_death` is called.
 
     The traceback goes the usual way (threading.excepthook); nothing is caught here.
     """
 
     def __init__(self, name: str, work: Callable[[], None], on_death: Callable[[str], None]) -> None:
         super().__init__(name=name, daemon=True)
-        self._work = work
+        self._work = with_database(work)
         self._on_death = on_death
 
     def run(self) -> None:
@@ -31,6 +32,17 @@ class Guarded(threading.Thread):
         finally:
             if not ended:
                 self._on_death(f"thread {self.name} died")
+
+
+def with_database(work: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """The same work for another thread, which then uses the database that this thread uses."""
+    opened = db.opener()
+
+    def work_there(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        with opened():
+            work(*args, **kwargs)
+
+    return work_there
 
 
 def yield_to_others() -> None:

@@ -9,9 +9,9 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from webapp.clock import utc_now
-from webapp.database_errors import DATABASE_ERRORS
+from webapp.db.errors import DATABASE_ERRORS
 from webapp.provider_errors import ProviderError
-from webapp.worker.threads import AppContext
+from webapp.worker.threads import with_database
 
 _log = logging.getLogger(__name__)
 
@@ -31,18 +31,18 @@ class Timer:
 class Watchdog:
     """Does chores on time. A chore that takes longer than its interval is not begun a second time."""
 
-    def __init__(self, app_context: AppContext, timers: list[Timer]) -> None:
-        self._app_context = app_context
+    def __init__(self, timers: list[Timer]) -> None:
         # It would report every single run, and after a freeze every one that was left out.
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
         defaults = {"max_instances": 1, "coalesce": True, "misfire_grace_time": None}
         self._scheduler = BackgroundScheduler(
             executors={"default": ThreadPoolExecutor(_THREADS)}, job_defaults=defaults, timezone=UTC
         )
+        do = with_database(self._do)
         for timer in timers:
             first = utc_now() + timedelta(seconds=timer.first_after_seconds)
             self._scheduler.add_job(
-                self._do, "interval", [timer], seconds=timer.every_seconds, next_run_time=first, id=timer.name
+                do, "interval", [timer], seconds=timer.every_seconds, next_run_time=first, id=timer.name
             )
 
     def start(self) -> None:
@@ -55,7 +55,6 @@ class Watchdog:
 
     def _do(self, timer: Timer) -> None:
         try:
-            with self._app_context():
-                timer.chore()
+            timer.chore()
         except (*DATABASE_ERRORS, ProviderError) as error:
             _log.warning("%s failed and is tried again later: %s", timer.name, type(error).__name__)

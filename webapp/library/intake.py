@@ -1,0 +1,284 @@
+"""From an upload to a document that waits for a worker: first the blob is durable, then its rows are.
+
+The order is the promise. Once the rows are committed the blob is there; when anything fails
+before that, neither rows nor files stay behind.
+"""
+
+import hashlib
+import io
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import Table, bindparam, select
+from sqlalchemy.exc import IntegrityError
+
+from webapp import db
+from webapp.clock import new_id
+from webapp.db.errors import DATABASE_ERRORS
+from webapp.documents import blob_layout
+from webapp.documents.model import Document
+from webapp.documents.states import RunState
+from webapp.jobs.states import Priority
+from webapp.library import names
+from webapp.library.filenames import clean_filename
+from webapp.library.usage import add_stored, stored_bytes
+from webapp.provider_errors import ProviderError
+from webapp.providers.ports import Providers
+from webapp.readers.filetypes import FileType
+from webapp.readers.sniff import HEAD_BYTES, mismatch, sniff
+from webapp.runs import lifecycle, transitions
+from webapp.services import Services
+
+_log = logging.getLogger(__name__)
+
+_BLOCK_BYTES = 1 << 20
+# Built once, and of the table rather than its class: each upload asks it, most of the time for nothing.
+_documents = cast(Table, Document.__table__)
+_SAME = select(_documents.c.id).where(
+    _documents.c.org_id == bindparam("org_id"), _documents.c.sha256 == bindparam("sha256")
+)
+
+
+class RefusalCode(StrEnum):
+    """Why an upload is not taken; pages have a sentence for each."""
+
+    EMPTY = "empty"
+    TOO_LARGE = "too_large"
+    ORG_FULL = "org_full"
+    UNSUPPORTED = "unsupported"
+    MISMATCH = "mismatch"
+
+
+class Refused(Exception):
+    """The file itself is the reason. `data` fills the sentence: content_type, label, bytes_max …"""
+
+    def __init__(self, code: RefusalCode, **data: Any) -> None:
+        super().__init__(code.value)
+        self.code = code
+        self.data: Mapping[str, Any] = data
+
+
+@dataclass(frozen=True)
+class IngestedRun:
+    """The run that processes an upload, as it stood when the upload was answered."""
+
+    id: UUID
+    state: str
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What became of an upload. A file that was there before is its own answer: nothing was stored."""
+
+    document: Document
+    run: IngestedRun
+    duplicate_of: UUID | None = None
+
+
+class IncomingFile(io.RawIOBase):
+    """An upload on its way to the disk: measured and hashed while it passes, never held in memory.
+
+    It can stand wherever a form parser wants a file to write to.
+    """
+
+    def __init__(self, folder: Path, bytes_max: int) -> None:
+        super().__init__()
+        self.path = folder / f"upload-{new_id().hex}"
+        self.size_bytes = 0
+        self.head = b""
+        self._bytes_max = bytes_max
+        self._hash = hashlib.sha256()
+        self._file = self.path.open("xb+", buffering=0)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what was written, in hex."""
+        return self._hash.hexdigest()
+
+    def write(self, data: Any) -> int:
+        """Append; Refused past the limit, and then nothing is left on the disk."""
+        block = memoryview(data)
+        if self.size_bytes + block.nbytes > self._bytes_max:
+            self.discard()
+            raise Refused(RefusalCode.TOO_LARGE, bytes_max=self._bytes_max)
+        written = 0
+        while written < block.nbytes:
+            written += self._file.write(block[written:])
+        self._hash.update(block)
+        self.head += bytes(block[: HEAD_BYTES - len(self.head)])
+        self.size_bytes += written
+        return written
+
+    def readinto(self, buffer: Any) -> int:
+        """Read back what was written."""
+        return self._file.readinto(buffer)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the reading position; writing always appended before that."""
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Close the file; it stays on the disk until it is taken in or discarded."""
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+    def discard(self) -> None:
+        """Close and remove it; doing so twice is no error."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+
+def receive(folder: Path, source: io.BufferedIOBase | io.RawIOBase, bytes_max: int) -> IncomingFile:
+    """Copy a stream to the disk block by block: for callers that have no form parser."""
+    incoming = IncomingFile(folder, bytes_max)
+    with _discarded_on_failure(incoming):
+        while block := source.read(_BLOCK_BYTES):
+            incoming.write(block)
+    return incoming
+
+
+def ingest(
+    services: Services,
+    org_id: UUID,
+    incoming: IncomingFile,
+    filename: str | None,
+    priority: int = Priority.PERSON,
+) -> Ingested:
+    """Take an upload in: a new document that waits for a worker, or the one that has these bytes already.
+
+    Whatever the outcome, the incoming file is gone afterwards. Refused says what is wrong with it.
+    """
+    with _discarded(incoming):
+        name = clean_filename(filename)
+        kind = _check(services.providers, incoming, name)
+        existing = _find(org_id, incoming.sha256)
+        return existing or _store(services, _new_document(org_id, incoming, name, kind), incoming, priority)
+
+
+def _check(providers: Providers, incoming: IncomingFile, name: str) -> FileType:
+    if incoming.size_bytes == 0:
+        raise Refused(RefusalCode.EMPTY, filename=name)
+    kind = sniff(incoming.head, name)
+    data = {"filename": name, "content_type": kind.content_type, "label": kind.label}
+    if not providers.accepts(kind.content_type):
+        raise Refused(RefusalCode.UNSUPPORTED, **data)
+    # A PDF is one whatever its name says. Text is what everything else turns out to be: there
+    # the name tells what its owner believes, who would not be served by a page of gibberish.
+    if kind.content_type.startswith("text/") and mismatch(name, kind.content_type):
+        raise Refused(RefusalCode.MISMATCH, **data)
+    return kind
+
+
+def _new_document(org_id: UUID, incoming: IncomingFile, name: str, kind: FileType) -> Document:
+    document_id = new_id()
+    return Document(
+        id=document_id,
+        org_id=org_id,
+        filename=name,
+        content_type=kind.content_type,
+        size_bytes=incoming.size_bytes,
+        sha256=incoming.sha256,
+        blob_path=blob_layout.original(org_id, document_id),
+        answers_folder=blob_layout.new_answers_folder(org_id, document_id, incoming.sha256),
+    )
+
+
+def _store(services: Services, document: Document, incoming: IncomingFile, priority: int) -> Ingested:
+    org_id, document_id, sha256, path = document.org_id, document.id, document.sha256, document.blob_path
+    incoming.close()
+    try:
+        services.providers.blobs.put_file(path, incoming.path)
+        return _commit(services, document, priority)
+    except BaseException as error:
+        # An error while committing does not say what the database decided: ask it. Where it can't
+        # answer, the blob stays, since a blob without rows is only litter that is swept later.
+        try:
+            existing = _find(org_id, sha256)
+        except DATABASE_ERRORS:
+            raise error from None
+        if existing is not None and existing.document.id == document_id:
+            return Ingested(existing.document, existing.run)
+        _remove(services, path)
+        # Another upload of the same bytes was faster by a moment: its document is the answer.
+        if existing is not None and isinstance(error, IntegrityError):
+            return existing
+        raise
+
+
+def _commit(services: Services, document: Document, priority: int) -> Ingested:
+    with db.transaction(document.org_id) as session:
+        session.add(document)
+        session.flush()
+        _count_stored(services, document)
+        names.add(document.org_id, document.id, document.filename)
+        run_id = lifecycle.queue_first_run(
+            services.queue,
+            document.org_id,
+            document.id,
+            document.content_type,
+            max_attempts=services.settings.queue.job_max_attempts,
+            priority=priority,
+        )
+        return Ingested(document, IngestedRun(run_id, RunState.QUEUED))
+
+
+def _count_stored(services: Services, document: Document) -> None:
+    """Add it to what its org stores; Refused where that is too much, whatever was said when its upload began."""
+    add_stored(document.org_id, document.size_bytes)
+    bytes_max = services.settings.limits.org_bytes_max
+    if bytes_max and stored_bytes(document.org_id) > bytes_max:
+        raise Refused(RefusalCode.ORG_FULL, bytes_max=bytes_max)
+
+
+def _find(org_id: UUID, sha256: str) -> Ingested | None:
+    with db.reading(org_id) as session:
+        document_id = session.scalar(_SAME, {"org_id": org_id, "sha256": sha256})
+        document = session.get(Document, document_id) if document_id else None
+        run_id = transitions.newest_of(document.id) if document else None
+        state = transitions.state_of(run_id) if run_id else None
+        if document is None or run_id is None or state is None:
+            return None
+        return Ingested(document, IngestedRun(run_id, state), duplicate_of=document.id)
+
+
+def _remove(services: Services, path: str) -> None:
+    try:
+        services.providers.blobs.delete(path)
+    except ProviderError as error:
+        _log.warning("a blob of a failed upload stays behind until it is swept: %s", error.code)
+
+
+@contextmanager
+def _discarded(incoming: IncomingFile) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        incoming.discard()
+
+
+@contextmanager
+def _discarded_on_failure(incoming: IncomingFile) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        incoming.discard()
+        raise

@@ -1,0 +1,169 @@
+"""The library: what an org has, and all that is known of one document. `grid` reads it page by page."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ScalarSelect, bindparam, func, literal_column, select
+from sqlalchemy.orm import InstrumentedAttribute, aliased
+
+from webapp.db import session
+from webapp.db.bounded import Count, distinct_values, up_to_most
+from webapp.documents.blob_layout import answers_folder, content_of
+from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.documents.states import DocumentStatus
+
+
+@dataclass(frozen=True)
+class Row:
+    """A document and its newest run, from which its status follows."""
+
+    document: Document
+    run: ProcessingRun | None
+
+
+def get(org_id: UUID, document_id: UUID) -> Document | None:
+    """One document of this org, as it stands in this transaction."""
+    found = select(Document).where(Document.org_id == org_id, Document.id == document_id)
+    return session().scalar(found.execution_options(populate_existing=True))
+
+
+def get_row(org_id: UUID, document_id: UUID) -> Row | None:
+    """One document of this org with its newest run."""
+    found = rows(org_id, [document_id])
+    return found[0] if found else None
+
+
+def rows(org_id: UUID, ids: Sequence[UUID]) -> list[Row]:
+    """These documents of this org, in this order, each with its newest run; those that are gone are left out.
+
+    Two queries, however many. Ids alone say which rows: named beside the org, a planner may read all rows of the org
+    and pick these; and where the runs are joined, all runs are read.
+    """
+    if not ids:
+        return []
+    found = {row[0].id: row for row in session().execute(_ROWS, {"ids": ids}) if row[0].org_id == org_id}
+    runs_by_id = _runs_by_id([run_id for _, run_id in found.values()])
+    ordered = (found[id_] for id_ in ids if id_ in found)
+    return [Row(document, runs_by_id.get(run_id)) for document, run_id in ordered]
+
+
+def _runs_by_id(ids: Sequence[UUID]) -> dict[UUID, ProcessingRun]:
+    return {run.id: run for run in session().scalars(_RUNS, {"ids": ids})} if ids else {}
+
+
+def _newest_run_id() -> ScalarSelect[UUID]:
+    run = aliased(ProcessingRun)
+    newest = select(run.id).where(run.document_id == Document.id).order_by(run.created_at.desc(), run.id.desc())
+    return newest.limit(literal_column("1")).scalar_subquery()
+
+
+# Made once: polls and pages ask them all the time. `populate_existing` lets a row be as it stands in this transaction.
+_AS_IT_STANDS: dict[str, Any] = {"populate_existing": True}
+_ROWS = select(Document, _newest_run_id()).where(Document.id.in_(bindparam("ids", expanding=True)))
+_ROWS = _ROWS.execution_options(**_AS_IT_STANDS)
+_RUNS = select(ProcessingRun).where(ProcessingRun.id.in_(bindparam("ids", expanding=True)))
+_RUNS = _RUNS.execution_options(**_AS_IT_STANDS)
+
+
+def newest_runs(ids: Collection[UUID]) -> dict[UUID, UUID | None]:
+    """The newest run of each of these documents, of an org or of all, as the open transaction may see them."""
+    found = session().execute(_NEWEST_RUNS, {"ids": list(ids)}) if ids else ()
+    return {row[0]: row[1] for row in found}
+
+
+_NEWEST_RUNS = select(Document.id, _newest_run_id()).where(Document.id.in_(bindparam("ids", expanding=True)))
+
+
+def embedding_models(org_id: UUID) -> list[str]:
+    """The models whose vectors an org's documents have: one, but while they are being changed."""
+    models = distinct_values(Document.__table__.c.embedding_model, Document.org_id == org_id).c.value
+    return list(session().scalars(select(models).where(models.is_not(None))))
+
+
+def counts(org_id: UUID) -> dict[DocumentStatus, Count]:
+    """How many documents of an org stand in each status."""
+    counted = [
+        up_to_most(select(Document.id).where(Document.org_id == org_id, Document.status == status))
+        for status in DocumentStatus
+    ]
+    found = session().execute(select(*counted)).one()
+    return {status: Count.of(number) for status, number in zip(DocumentStatus, found, strict=True)}
+
+
+def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
+    """How many fields, tables and runs a document has, in one query."""
+    kinds: dict[str, type[Any]] = {"fields": DocumentField, "tables": DocumentTable, "runs": ProcessingRun}
+    counted = [
+        select(func.count()).where(kind.org_id == org_id, kind.document_id == document_id).scalar_subquery()
+        for kind in kinds.values()
+    ]
+    return dict(zip(kinds, session().execute(select(*counted)).one(), strict=True))
+
+
+def published_run(org_id: UUID, document_id: UUID) -> ProcessingRun | None:
+    """The run whose result readers see."""
+    published = select(Document.published_run_id).where(Document.org_id == org_id, Document.id == document_id)
+    found = select(ProcessingRun).where(ProcessingRun.org_id == org_id, ProcessingRun.id == published.scalar_subquery())
+    return session().scalar(found.execution_options(populate_existing=True))
+
+
+def fields(org_id: UUID, document_id: UUID) -> Sequence[DocumentField]:
+    """The values that were read from a document, in its order."""
+    return _parts(DocumentField, org_id, document_id, DocumentField.ordinal)
+
+
+def tables(org_id: UUID, document_id: UUID) -> Sequence[DocumentTable]:
+    """The tables that were read from a document, in its order."""
+    return _parts(DocumentTable, org_id, document_id, DocumentTable.ordinal)
+
+
+def artifacts(org_id: UUID, document_id: UUID) -> Sequence[Artifact]:
+    """The blobs that processing a document has made."""
+    return _parts(Artifact, org_id, document_id, Artifact.kind)
+
+
+def artifact_paths(org_id: UUID, document_id: UUID) -> dict[str, str]:
+    """Where the blobs of the published result lie, by what they are."""
+    found = select(Artifact.kind, Artifact.path).where(Artifact.org_id == org_id, Artifact.document_id == document_id)
+    return {row.kind: row.path for row in session().execute(found)}
+
+
+def runs(org_id: UUID, document_id: UUID) -> Sequence[ProcessingRun]:
+    """The history of a document, newest first."""
+    history = select(ProcessingRun).where(ProcessingRun.org_id == org_id, ProcessingRun.document_id == document_id)
+    history = history.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc())
+    return session().scalars(history.execution_options(populate_existing=True)).all()
+
+
+def answers_folders(org_id: UUID, sha256: str) -> list[str]:
+    """Where the answers about these bytes are kept: a folder for each document that has them."""
+    found = select(Document.answers_folder).where(Document.org_id == org_id, Document.sha256 == sha256)
+    return [answers_folder(org_id, sha256, stored) for stored in session().scalars(found)]
+
+
+def known_blob_owners(org_id: UUID, document_ids: set[UUID], folders: set[str]) -> set[str]:
+    """Of these documents (as text) and folders of answers those that exist: blobs of all others are orphans."""
+    ids = select(Document.id).where(Document.org_id == org_id, Document.id.in_(document_ids))
+    # The index finds contents; the name of a folder begins with that of its content.
+    hashes = set(map(content_of, folders))
+    contents = select(Document.sha256, Document.answers_folder)
+    contents = contents.where(Document.org_id == org_id, Document.sha256.in_(hashes))
+    known = {answers_folder(org_id, *row) for row in session().execute(contents)}
+    return {str(found) for found in session().scalars(ids)} | (known & folders)
+
+
+def blob_paths(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
+    """The blobs that documents need: the uploaded file, and what readers of the last result are served."""
+    originals = select(Document.id, Document.blob_path).where(Document.org_id == org_id, Document.id.in_(ids))
+    served = select(Artifact.document_id, Artifact.path).where(Artifact.org_id == org_id, Artifact.document_id.in_(ids))
+    paths: dict[UUID, list[str]] = {}
+    for document_id, path in [*session().execute(originals), *session().execute(served)]:
+        paths.setdefault(document_id, []).append(path)
+    return paths
+
+
+def _parts(kind: type[Any], org_id: UUID, document_id: UUID, order: InstrumentedAttribute[Any]) -> Sequence[Any]:
+    parts = select(kind).where(kind.org_id == org_id, kind.document_id == document_id).order_by(order)
+    return session().scalars(parts).all()

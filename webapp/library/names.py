@@ -1,0 +1,208 @@
+"""The words of file names and titles, by whose beginnings documents are found.
+
+Both databases keep the same words, folded here: lower case, without accents. Their tables are read by ranges of an
+index, since PostgreSQL uses no index of another kind (full text, trigrams) below row-level security. Where `flask db
+upgrade` could make a function that passes it by (see webapp/db/inside_words.py), documents are found by the inside of
+their words, too.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    FromClause,
+    Select,
+    Subquery,
+    Table,
+    Uuid,
+    bindparam,
+    column,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    text,
+)
+
+from webapp.db import db, session
+from webapp.db.inside_words import FUNCTION
+from webapp.documents.model import Document, DocumentWord
+
+WORDS_PER_DOCUMENT_MAX = 60
+WORD_CHARACTERS_MAX = 64
+QUERY_WORDS_MAX = 8
+INSIDE_LEAST = 3
+
+words = cast(Table, DocumentWord.__table__)
+_documents = cast(Table, Document.__table__)
+_ADD = insert(words)
+_OWN = words.c.org_id == bindparam("org"), words.c.document_id == bindparam("document")
+# An older version of the application adds documents without words while a newer one is being rolled out.
+_HAS_WORDS = select(literal_column("1")).where(*_OWN).limit(literal_column("1")).scalar_subquery()
+_NAMES = select(_documents.c.filename, _documents.c.title, _HAS_WORDS)
+_NAMES = _NAMES.where(_documents.c.org_id == bindparam("org"), _documents.c.id == bindparam("document"))
+
+# Letters and digits part company: "scan0001" is found by "0001".
+_RUN = re.compile(r"\d+|[^\W\d_]+")
+_HUMP = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Scripts that put no space between words: each character stands for itself.
+_UNSPACED = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿ก-๛]")
+# Sorts behind everything that a word may go on with.
+_END = "\U0010ffff"
+
+
+def words_of(*texts: str | None) -> set[str]:
+    """The words of a document's name and title: each once, and of "MyInvoice" also "my" and "invoice"."""
+    found: dict[str, None] = {}
+    for name in texts:
+        for run in _RUN.findall(_plain(name or "")):
+            found.update(dict.fromkeys(_folded((run, *_HUMP.split(run)))))
+    return set(list(found)[:WORDS_PER_DOCUMENT_MAX])
+
+
+def query_words(query: str) -> list[str]:
+    """What somebody typed, as beginnings of words that must all be there. Empty where there is no letter or digit."""
+    found = dict.fromkeys(_folded(_RUN.findall(_plain(query))))
+    # "inv" says nothing beside "invoice".
+    telling = [word for word in found if not any(other != word and other.startswith(word) for other in found)]
+    return telling[:QUERY_WORDS_MAX]
+
+
+def looks_inside(word: str) -> bool:
+    """Whether this is looked for inside of words, too: an index of trigrams finds no fewer than three characters."""
+    return len(word) >= INSIDE_LEAST and _can_look_inside()
+
+
+def begins_with(word: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """The range of words that begin like this."""
+    return words.c.word >= word, words.c.word < word + _END
+
+
+def add(org_id: UUID, document_id: UUID, filename: str) -> None:
+    """Let a new document be found by its file's name."""
+    _insert(org_id, document_id, words_of(filename))
+
+
+def rename(org_id: UUID, document_id: UUID, title: str | None) -> None:
+    """Let a document be found by a new title, and no longer by the one that it has; called before that changes."""
+    row = session().execute(_NAMES, {"org": org_id, "document": document_id}).one_or_none()
+    if row is None or (row.title == title and row[2]):
+        return
+    old = words_of(row.filename, row.title) if row[2] else set()
+    new = words_of(row.filename, title)
+    if old - new:
+        session().execute(
+            delete(words).where(*_OWN, words.c.word.in_(old - new)), {"org": org_id, "document": document_id}
+        )
+    _insert(org_id, document_id, new - old)
+
+
+@dataclass(frozen=True)
+class Rarest:
+    """Of some words the one that the fewest documents have, as far as they were counted."""
+
+    word: str
+    is_few: bool
+
+
+def rarest(org_id: UUID, wanted: Sequence[str], few: int) -> Rarest:
+    """Which of these words is best looked up: it is counted in how many places each stands, up to `few`."""
+    numbers = dict(zip(wanted, session().execute(_places(org_id, wanted, few + 1)).one(), strict=True))
+    # Only where few begin with it: to find all that have it inside costs most where these are many.
+    for word in wanted:
+        if numbers[word] <= few and looks_inside(word):
+            inside = select(func.count()).select_from(_inside(word, few + 1))
+            numbers[word] = session().scalar(inside) or 0
+    word = min(wanted, key=lambda each: (numbers[each], each))
+    return Rarest(word, numbers[word] <= few)
+
+
+def having(org_id: UUID, word: str, most: int) -> Subquery:
+    """The documents that have a word, each once, out of so many places at most."""
+    if looks_inside(word):
+        return select(_inside(word, most).c.document_id).distinct().subquery()
+    places = select(words.c.document_id).where(words.c.org_id == org_id, *begins_with(word))
+    some = places.limit(literal_column(str(most))).subquery()
+    return select(some.c.document_id).distinct().subquery()
+
+
+def has_all(org_id: UUID, document_id: ColumnElement[UUID], wanted: Iterable[str]) -> list[ColumnElement[bool]]:
+    """Whether a document has all these words, asked for each document by itself.
+
+    A value, not EXISTS: that one a planner may turn around, and read all documents that have the word.
+    """
+    return [
+        select(literal_column("1"))
+        .where(words.c.org_id == org_id, words.c.document_id == document_id, *_fits(word))
+        .limit(literal_column("1"))
+        .scalar_subquery()
+        == literal_column("1")
+        for word in wanted
+    ]
+
+
+def _places(org_id: UUID, wanted: Sequence[str], most: int) -> Select[Any]:
+    """In how many places words begin with each of these, counted as far as `most`."""
+    counted = []
+    for word in wanted:
+        places: Select[Any] = select(literal_column("1")).select_from(words)
+        places = places.where(words.c.org_id == org_id, *begins_with(word)).limit(literal_column(str(most)))
+        counted.append(select(func.count()).select_from(places.subquery()).scalar_subquery())
+    return select(*counted)
+
+
+def _fits(word: str) -> Sequence[ColumnElement[bool]]:
+    return [words.c.word.contains(word, autoescape=True)] if looks_inside(word) else begins_with(word)
+
+
+def _inside(word: str, most: int) -> FromClause:
+    """The documents in whose words this stands, once for each such word: of the org that the transaction is about."""
+    found: Any = func.docmill_documents_with(word, literal_column(str(most)))
+    return select(found.table_valued(column("document_id", Uuid)).render_derived().c.document_id).subquery()
+
+
+def _can_look_inside() -> bool:
+    engine = db.engine
+    if engine.dialect.name != "postgresql":
+        return False
+    if engine not in _looking_inside:
+        _looking_inside[engine] = bool(session().scalar(_MAY_LOOK))
+    return _looking_inside[engine]
+
+
+def forget_whether_to_look() -> None:
+    """Ask the database anew whether it lets us look inside of words."""
+    _looking_inside.clear()
+
+
+# Asked once in each process.
+_looking_inside: WeakKeyDictionary[Engine, bool] = WeakKeyDictionary()
+_MAY_LOOK = text(f"SELECT has_function_privilege(to_regprocedure('public.{FUNCTION}'), 'EXECUTE')")
+
+
+def _insert(org_id: UUID, document_id: UUID, found: set[str]) -> None:
+    if found:
+        rows = [{"org_id": org_id, "document_id": document_id, "word": word} for word in sorted(found)]
+        session().execute(_ADD, rows)
+
+
+def _plain(text: str) -> str:
+    """Without accents, and in one form of each letter, however a keyboard or a file system writes it."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+
+
+def _folded(runs: Iterable[str]) -> Iterator[str]:
+    for run in runs:
+        for part in _UNSPACED.split(run):
+            if part:
+                yield part.casefold()[:WORD_CHARACTERS_MAX]
+        yield from _UNSPACED.findall(run)

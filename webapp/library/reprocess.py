@@ -1,0 +1,115 @@
+"""Processing many documents again: chosen by what they are, queued behind everybody who waits.
+
+Each gets a run of its own, unless one of its runs is queued or at work already. What readers see
+stays until the new result is complete. Where only other vectors are wanted than a document has,
+its passages are embedded anew, and nothing else is done.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from webapp.db import reading, transaction
+from webapp.documents.states import DocumentStatus, RunTrigger
+from webapp.jobs.states import Priority
+from webapp.library import selection
+from webapp.library.selection import Matching
+from webapp.runs import lifecycle, transitions
+from webapp.runs.stages import EMBED_ANEW
+from webapp.runs.transitions import DocumentMissing
+from webapp.services import Services
+
+IDS_PER_PAGE = 200
+DOCUMENTS_PER_TRANSACTION = 20
+
+
+@dataclass(frozen=True)
+class Queued:
+    """How many documents got a run, and whether there are more of them than were looked at."""
+
+    count: int
+    more: bool = False
+
+
+def reprocess_matching(
+    services: Services,
+    org_id: UUID,
+    wanted: Matching,
+    *,
+    priority: int = Priority.BULK,
+    limit: int | None = None,
+    stage: str | None = None,
+    is_ending: Callable[[], bool] = bool,
+) -> Queued:
+    """Queue a run for each document that matches, up to a limit, or until the process wants to end."""
+    count = 0
+    for ids in _pages(org_id, wanted):
+        if is_ending():
+            return Queued(count, more=True)
+        room = len(ids) if limit is None else limit - count
+        count += reprocess(services, org_id, ids[:room], priority=priority, stage=stage)
+        if room < len(ids):
+            return Queued(count, more=True)
+    return Queued(count)
+
+
+def reprocess(
+    services: Services, org_id: UUID, ids: list[UUID], *, priority: int = Priority.BULK, stage: str | None = None
+) -> int:
+    """Queue a run for each of these documents; those that are gone or in line already are passed by."""
+    return sum(
+        _queue_some(services, org_id, sorted(ids[start : start + DOCUMENTS_PER_TRANSACTION]), priority, stage)
+        for start in range(0, len(ids), DOCUMENTS_PER_TRANSACTION)
+    )
+
+
+def renew_vectors(
+    services: Services,
+    org_id: UUID,
+    *,
+    status: DocumentStatus | None = None,
+    limit: int | None = None,
+    is_ending: Callable[[], bool] = bool,
+) -> Queued:
+    """Queue new vectors for all that have those of another model, to be made when there is nothing else to do."""
+    wanted = replace(with_other_vectors(services), status=status)
+    background = Priority.BACKGROUND
+    return reprocess_matching(
+        services, org_id, wanted, priority=background, limit=limit, stage=EMBED_ANEW, is_ending=is_ending
+    )
+
+
+def with_other_vectors(services: Services) -> Matching:
+    """The documents whose vectors are not those of the model that is in use."""
+    return Matching(model_not=services.providers.embedder.model)
+
+
+def _pages(org_id: UUID, wanted: Matching) -> Iterator[list[UUID]]:
+    after: UUID | None = None
+    while True:
+        with reading(org_id):
+            ids = selection.ids(org_id, wanted, after=after, limit=IDS_PER_PAGE)
+        if not ids:
+            return
+        yield ids
+        after = ids[-1]
+
+
+def _queue_some(services: Services, org_id: UUID, ids: list[UUID], priority: int, stage: str | None) -> int:
+    """In the order of their ids, so that two who do this at once wait for each other only one way."""
+    count = 0
+    with transaction(org_id):
+        for document_id in ids:
+            try:
+                transitions.lock(document_id, org_id)
+            except DocumentMissing:
+                continue
+            if transitions.live_of(document_id):
+                continue
+            attempts = services.settings.queue.job_max_attempts
+            trigger = RunTrigger.REPROCESS
+            lifecycle.queue_run(
+                services.queue, org_id, document_id, trigger, max_attempts=attempts, priority=priority, stage=stage
+            )
+            count += 1
+    return count

@@ -1,0 +1,111 @@
+"""Choosing documents by what they are: how many match, and which, a page of ids at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, Table, func, literal_column, select
+
+from webapp.db import session
+from webapp.db.bounded import COUNTED_MAX, Count, plan_by_indexes, up_to_most
+from webapp.documents.model import Document
+from webapp.documents.states import DocumentStatus
+from webapp.library import lookup, names
+
+_documents = cast(Table, Document.__table__)
+
+# So many that have a word are looked at, where their number is asked for.
+NAMED_MAX = 5_000
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Which documents are meant: all that fulfil everything that is said here."""
+
+    status: DocumentStatus | None = None
+    q: str = ""
+    model_not: str | None = None
+    """Their vectors are of another model than this."""
+
+
+def ids(org_id: UUID, wanted: Matching, *, after: UUID | None = None, limit: int = 200) -> list[UUID]:
+    """The documents that are meant, the oldest first; `after` is the last id of those before."""
+    plan_by_indexes()
+    words = names.query_words(wanted.q)
+    if wanted.q.strip() and not words:
+        return []
+    id_ = _few(org_id, wanted, words)
+    if id_ is None:
+        # Most of them are meant, or at least one in some hundred: they are met soon.
+        id_ = _documents.c.id
+        found = select(id_).where(*_of_org(org_id, wanted, _other_models(org_id, wanted)))
+    else:
+        found = select(id_).where(_is_meant(id_, org_id, wanted))
+    # Asked for one document at a time: they are those of the rarest word, or of the walk.
+    found = found.where(*names.has_all(org_id, id_, words))
+    if after is not None:
+        found = found.where(id_ > after)
+    return list(session().scalars(found.order_by(id_).limit(limit)))
+
+
+def _few(org_id: UUID, wanted: Matching, words: Sequence[str]) -> ColumnElement[UUID] | None:
+    """Where few have one of the words, or this status: the ids of these."""
+    rarest = names.rarest(org_id, words, COUNTED_MAX) if words else None
+    if rarest is not None and rarest.is_few:
+        return names.having(org_id, rarest.word, COUNTED_MAX).c.document_id
+    if wanted.status is None:
+        return None
+    of_status = select(_documents.c.id).where(_documents.c.org_id == org_id, _documents.c.status == wanted.status)
+    if Count.of(session().scalar(select(up_to_most(of_status)))).more:
+        return None
+    # Or a planner might walk all documents by their ids, and look for these few among them.
+    ids_of_status: ColumnElement[UUID] = of_status.cte("of_status").prefix_with("MATERIALIZED").c.id
+    return ids_of_status
+
+
+def count(org_id: UUID, wanted: Matching) -> Count:
+    """How many documents are meant."""
+    plan_by_indexes()
+    if not wanted.q.strip():
+        models = _other_models(org_id, wanted)
+        if models is not None and not models:
+            return Count()
+        matching = select(Document.id).where(*_of_org(org_id, wanted, models))
+        return Count.of(session().scalar(select(up_to_most(matching))))
+    words = names.query_words(wanted.q)
+    return _count_named(org_id, wanted, words) if words else Count()
+
+
+def _count_named(org_id: UUID, wanted: Matching, words: Sequence[str]) -> Count:
+    """Of those that have the rarest word, as far as they are looked at."""
+    rarest = names.rarest(org_id, words, NAMED_MAX)
+    having = names.having(org_id, rarest.word, NAMED_MAX)
+    others = [word for word in words if word != rarest.word]
+    matching = select(having.c.document_id).where(*names.has_all(org_id, having.c.document_id, others))
+    if wanted.status is not None or wanted.model_not is not None:
+        matching = matching.where(_is_meant(having.c.document_id, org_id, wanted))
+    number = session().scalar(select(func.count()).select_from(matching.subquery()))
+    return Count(number or 0, more=not rarest.is_few)
+
+
+def _is_meant(id_: ColumnElement[UUID], org_id: UUID, wanted: Matching) -> ColumnElement[bool]:
+    """Whether a document is meant, whatever its name. A value: a join may be turned around, and read all documents."""
+    of_org = _of_org(org_id, wanted, _other_models(org_id, wanted))
+    found: Select[Any] = select(literal_column("1")).where(Document.id == id_, *of_org).limit(literal_column("1"))
+    return found.scalar_subquery() == literal_column("1")
+
+
+def _of_org(org_id: UUID, wanted: Matching, models: Sequence[str] | None) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [Document.org_id == org_id]
+    if wanted.status is not None:
+        conditions.append(Document.status == wanted.status)
+    if models is not None:
+        conditions.append(Document.embedding_model.in_(models))
+    return conditions
+
+
+def _other_models(org_id: UUID, wanted: Matching) -> list[str] | None:
+    if wanted.model_not is None:
+        return None
+    return [model for model in lookup.embedding_models(org_id) if model != wanted.model_not]

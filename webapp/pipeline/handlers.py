@@ -1,0 +1,43 @@
+"""Which function does which step of which stage. Their order is in webapp/runs/stages.py."""
+
+from collections.abc import Callable, Mapping
+
+from webapp.pipeline.analyze import take_notes
+from webapp.pipeline.audio import extract_audio
+from webapp.pipeline.chunk import chunk
+from webapp.pipeline.connect import detect_connections
+from webapp.pipeline.embed import embed
+from webapp.pipeline.embed_anew import embed_published, publish_vectors
+from webapp.pipeline.extract import extract, save_markdown
+from webapp.pipeline.publish import publish
+from webapp.pipeline.steps import StageContext
+from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
+from webapp.runs import stages
+from webapp.runs.stages import STAGES, Step
+
+Handler = Callable[[StageContext], None]
+
+_FROM_TEXT: dict[Step, Handler] = {
+    stages.SAVE_MARKDOWN: save_markdown,
+    stages.CHUNK: chunk,
+    stages.EMBED: embed,
+    stages.PUBLISH: publish,
+}
+STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
+    stages.PROCESS_DOCUMENT: {stages.EXTRACT: extract, **_FROM_TEXT},
+    stages.EXTRACT_AUDIO: {stages.READ_SOUND: extract_audio},
+    stages.TRANSCRIBE_START: {stages.START_TRANSCRIPTION: transcribe_start},
+    stages.TRANSCRIBE_POLL: {stages.TRANSCRIBE: transcribe_poll},
+    stages.ANALYZE: {stages.TAKE_NOTES: take_notes, **_FROM_TEXT},
+    stages.DETECT_CONNECTIONS: {stages.CONNECT: detect_connections},
+    stages.EMBED_ANEW: {stages.EMBED: embed_published, stages.PUBLISH: publish_vectors},
+}
+
+
+def do_steps(context: StageContext) -> None:
+    """Do all steps of the job's stage; those that an earlier attempt finished are skipped."""
+    for step in STAGES[context.lease.stage]:
+        STEP_FUNCTIONS[context.lease.stage][step](context)
+
+
+HANDLERS: Mapping[str, Handler] = dict.fromkeys(STEP_FUNCTIONS, do_steps)

@@ -1,0 +1,1 @@
+"""Calls that cost money: reserved before they leave, kept when they are answered, booked once."""

@@ -1,0 +1,1 @@
+"""A run's life: queued, started, retried, ended; what is forgotten of it."""

@@ -1,0 +1,59 @@
+"""Forgets what the settings say is old enough: page by page, with room for others in between."""
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+from uuid import UUID
+
+from sqlalchemy import Table
+
+from webapp.accounts import audit
+from webapp.clock import monotonic
+from webapp.db.pruning import Prunable, Pruned
+from webapp.documents import model
+from webapp.services import Services
+
+_log = logging.getLogger(__name__)
+
+ROWS_AT_ONCE = 200
+# A quarter of the time at most: on SQLite there is one writer at a time, and the rest is the claims' turn.
+_PAUSES_FOR_EACH_PAGE = 3.0
+_DAY = 24 * 3600.0
+
+_events = cast(Table, model.RunEvent.__table__)
+_calls = cast(Table, model.ProviderCall.__table__)
+# Runs themselves are never forgotten.
+EVENTS = Prunable(_events, _events.c.created_at)
+CALLS = Prunable(_calls, _calls.c.created_at)
+
+Page = Callable[..., Pruned]
+
+
+def prune(services: Services, ending: threading.Event | None = None) -> dict[str, int]:
+    """Forget old jobs, events and calls; how many of each. A setting of 0 keeps them for ever."""
+    settings, ending = services.settings, ending or threading.Event()
+    pages: dict[str, tuple[float, Page]] = {
+        "jobs": (settings.queue.job_retention_days, services.queue.prune),
+        "events": (settings.queue.event_retention_days, EVENTS.prune_page),
+        "calls": (settings.queue.call_retention_days, CALLS.prune_page),
+        "audit": (settings.access.audit_retention_days, audit.PRUNABLE.prune_page),
+    }
+    done = {what: prune_all(partial(page, days * _DAY), ending) for what, (days, page) in pages.items() if days > 0}
+    if any(done.values()):
+        _log.info("old rows were removed: %s", ", ".join(f"{number} {what}" for what, number in done.items()))
+    return done
+
+
+def prune_all(page: Page, ending: threading.Event) -> int:
+    """One pass over a table, from the oldest row on; it stops where it is when the process wants to end."""
+    total = 0
+    after: UUID | None = None
+    while True:
+        start = monotonic()
+        pruned = page(after=after, limit=ROWS_AT_ONCE)
+        total, after = total + pruned.number, pruned.next_after
+        pause = _PAUSES_FOR_EACH_PAGE * (monotonic() - start) if pruned.number else 0.0
+        if after is None or ending.wait(pause):
+            return total

@@ -1,0 +1,391 @@
+"""What is done from a terminal: people, tokens, jobs (job_commands), and a look at the installation.
+
+What a command was asked for goes to the standard output; whatever else there is to say goes to
+the standard error, so that `TOKEN=$(flask … tokens create …)` holds a token and nothing more.
+"""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Protocol
+from uuid import UUID
+
+import click
+from flask import Flask
+from flask.cli import with_appcontext
+from sqlalchemy.engine import make_url
+
+from webapp.accounts import actors, audit, orgs, passwords, tokens, users
+from webapp.accounts.audit import COMMAND_LINE, Action
+from webapp.accounts.model import Org, User
+from webapp.accounts.roles import PEOPLE_ROLES, SCOPE_OF_ROLE, Role, Scope
+from webapp.accounts.users import BadEmail, EmailTaken
+from webapp.clock import new_id
+from webapp.config import Settings
+from webapp.config.group import Group
+from webapp.db import reading, row_security, transaction
+from webapp.provider_errors import ProviderError
+from webapp.sandbox import state as sandbox_state
+from webapp.web import htmx
+from webapp.web.account.welcome import new_link
+from webapp.web.commands import document_commands, job_commands
+from webapp.web.commands.terminal import NAME, Commands, one_line, org_named, org_option, services
+from webapp.web.exposure import exposure
+from webapp.web.ops import figures, health
+
+_users = Commands("users", help="People who sign in.")
+_tokens = Commands("tokens", help="API tokens for programs.")
+
+_NO_OPERATOR = (
+    "There are several organisations and nobody is operator: the pages let nobody pause, resume or limit stages. "
+    "Choose somebody: flask --app wsgi users role --org NAME --email ADDRESS --role operator"
+)
+_email_option = click.option("--email", required=True)
+_person_role = click.Choice([role.value for role in PEOPLE_ROLES])
+
+
+def register(app: Flask) -> None:
+    """Make the commands known to `flask`."""
+    for group in (_users, _tokens, job_commands.group, document_commands.group):
+        app.cli.add_command(group)
+    app.cli.add_command(_doctor)
+
+
+@_users.command("create")
+@org_option
+@_email_option
+@click.option("--role", type=_person_role, default=Role.MEMBER.value, show_default=True)
+@click.option("--password", "asks_password", is_flag=True, help="Ask for a password instead of printing a link.")
+def _create_user(org_name: str, email: str, role: str, *, asks_password: bool) -> None:
+    """Add a person and print the link that signs them in once."""
+    password_hash = _ask_password() if asks_password else None
+    with transaction(everywhere=True):
+        org = _made_org(org_name)
+        try:
+            user = users.create(org.id, email, Role(role), password_hash)
+        except BadEmail as error:
+            raise click.ClickException(f"“{email}” is no e-mail address.") from error
+        except EmailTaken as error:
+            raise click.ClickException(f"{email} is in “{org_name}” already.") from error
+        _note(org, Action.USER_CREATED, user, role=role)
+        link = None if asks_password else new_link(user, _settings())
+    click.echo(f"{user.email} can sign in as {role} of “{org_name}”.", err=True)
+    if link:
+        _say_link(link)
+
+
+@_users.command("list")
+@click.option("--org", "org_name", help="Only this organisation's people.")
+def _list_users(org_name: str | None) -> None:
+    """List people: organisation, e-mail, role, and whether they may sign in."""
+    with reading(everywhere=True):
+        for org in [org_named(org_name)] if org_name else orgs.everyone():
+            for user in users.of_org(org.id):
+                state = "disabled" if user.disabled_at else "password" if user.password_hash else "link only"
+                click.echo(f"{org.name}\t{user.email}\t{user.role}\t{state}")
+
+
+@_users.command("disable")
+@org_option
+@_email_option
+def _disable_user(org_name: str, email: str) -> None:
+    """Disable a person: their sessions, links and tokens end at once. What they uploaded stays."""
+    with transaction(everywhere=True):
+        org = org_named(org_name)
+        user = _user(org, email)
+        users.disable(user)
+        _note(org, Action.USER_DISABLED, user)
+    click.echo(f"{email} cannot sign in to “{org_name}” any more.", err=True)
+
+
+@_users.command("enable")
+@org_option
+@_email_option
+def _enable_user(org_name: str, email: str) -> None:
+    """Enable a disabled person. Their tokens stay revoked."""
+    with transaction(everywhere=True):
+        org = org_named(org_name)
+        user = _user(org, email)
+        users.enable(user)
+        _note(org, Action.USER_ENABLED, user)
+    click.echo(f"{email} can sign in to “{org_name}” again.", err=True)
+
+
+@_users.command("role")
+@org_option
+@_email_option
+@click.option("--role", type=_person_role, required=True)
+def _change_role(org_name: str, email: str, role: str) -> None:
+    """Change a person's role, from their next request on."""
+    with transaction(everywhere=True):
+        org = org_named(org_name)
+        user = _user(org, email)
+        before = user.role
+        users.set_role(user, Role(role))
+        _note(org, Action.ROLE_CHANGED, user, before=before, role=role)
+    click.echo(f"{email} is {role} of “{org_name}” now.", err=True)
+
+
+@_users.command("reset")
+@org_option
+@_email_option
+def _reset_user(org_name: str, email: str) -> None:
+    """Forget a person's password, end their sessions, links and tokens, and print a link that signs them in once."""
+    with transaction(everywhere=True):
+        org = org_named(org_name)
+        user = _enabled(_user(org, email))
+        users.reset(user)
+        _note(org, Action.USER_RESET, user)
+        link = new_link(user, _settings())
+    _say_link(link)
+
+
+@_users.command("sign-in-link")
+@org_option
+@_email_option
+def _sign_in_link(org_name: str, email: str) -> None:
+    """Print a link that signs a person in once: for a forgotten password. An earlier link of theirs ends."""
+    with transaction(everywhere=True):
+        org = org_named(org_name)
+        user = _enabled(_user(org, email))
+        _note(org, Action.LINK_CREATED, user)
+        link = new_link(user, _settings())
+    _say_link(link)
+
+
+@_tokens.command("create")
+@org_option
+@click.option(
+    "--role",
+    type=click.Choice([role.value for role in Role]),
+    help="What it may do, as a person of this role. Default: member.",
+)
+@click.option(
+    "--scope",
+    type=click.Choice([scope.value for scope in Scope]),
+    help="What it may do, more precisely: upload, for a scanner.",
+)
+@click.option("--days", type=click.IntRange(1, 36_500), help="End it after so many days. Without: it has no end date.")
+@click.option("--name", default="command line", show_default=True, help="What the token is for.")
+def _create_token(org_name: str, role: str | None, scope: str | None, days: int | None, name: str) -> None:
+    """Make a token and print it, alone. An organisation that does not exist yet is made."""
+    if role and scope:
+        raise click.UsageError("Give a role or a scope, not both.")
+    wanted = Scope(scope) if scope else SCOPE_OF_ROLE[Role(role or Role.MEMBER)]
+    with transaction(everywhere=True):
+        org = _made_org(org_name)
+        token_id = new_id()
+        text = tokens.create(org.id, name, wanted, days=days, token_id=token_id)
+        target, details = f"token:{token_id}", {"name": name, "scope": wanted.value, "days": days}
+        audit.record(org.id, COMMAND_LINE, Action.TOKEN_CREATED, target, **details)
+    click.echo(text)
+
+
+@_tokens.command("list")
+@org_option
+def _list_tokens(org_name: str) -> None:
+    """List tokens that were not revoked: id, how they begin, scope, last use, end date, owner, name."""
+    with reading(everywhere=True):
+        org = org_named(org_name)
+        found = tokens.of_org(org.id)
+        owners = actors.names(org.id, [f"user:{token.user_id}" for token in found if token.user_id])
+    for token in found:
+        used = f"{token.last_used_at:%Y-%m-%d %H:%M}" if token.last_used_at else "never used"
+        ends = f"{token.expires_at:%Y-%m-%d}" if token.expires_at else "no end"
+        owner = owners.get(f"user:{token.user_id}", NAME)
+        click.echo("\t".join([str(token.id), f"{tokens.mark(token.id)}…", token.scope, used, ends, owner, token.name]))
+
+
+@_tokens.command("revoke")
+@org_option
+@click.argument("token_id", type=click.UUID)
+def _revoke_token(org_name: str, token_id: UUID) -> None:
+    """End a token for good."""
+    with transaction(everywhere=True):
+        org = org_named(org_name)
+        ended = tokens.revoke(org.id, token_id)
+        if ended is not None:
+            audit.record(org.id, COMMAND_LINE, Action.TOKEN_REVOKED, f"token:{token_id}")
+    if ended is None:
+        raise click.ClickException(f"“{org_name}” has no token {token_id}.")
+    click.echo("Revoked.", err=True)
+
+
+@click.command("doctor")
+@with_appcontext
+def _doctor() -> None:
+    """Look at settings (secrets left out), database, tables, files and model."""
+    _show_settings()
+    failed = health.failures()
+    for name in health.CHECKS:
+        click.echo(f"{name}: {failed.get(name, 'ok')}")
+    well = [_show_provider(role, provider) for role, provider in _providers()]
+    well += [_show_locks(), _show_htmx()]
+    if not failed:
+        well.append(_show_row_security())
+    for warning in exposure().warnings():
+        click.echo(f"warning: {warning}")
+    if not failed:
+        _show_operators()
+        _show_room()
+        _show_work()
+    if failed or not all(well):
+        raise SystemExit(1)
+
+
+def _show_settings() -> None:
+    settings = _settings()
+    shown = _shown(settings)
+    # The password is left out; the rest of the address says which database it is.
+    shown["DATABASE_URL"] = make_url(settings.database_url).render_as_string(hide_password=True)
+    for name, value in sorted(shown.items()):
+        click.echo(f"{name}={'' if value is None else value}")
+
+
+def _shown(group: Group) -> dict[str, object]:
+    """The variables of a group and of those within, without secrets."""
+    found: dict[str, object] = {}
+    for item in fields(group):
+        value = getattr(group, item.name)
+        if item.repr:
+            found |= _shown(value) if isinstance(value, Group) else {group.variable(item.name): value}
+    return found
+
+
+def _show_locks() -> bool:
+    """What holds the processes that read files; False where SANDBOX=require misses something."""
+    try:
+        lacking = sandbox_state.missing()
+    except ProviderError as error:
+        click.echo(f"sandbox: {one_line(error.message)}")
+        return False
+    held = ", ".join(name for name in sandbox_state.locks() if name not in lacking)
+    click.echo(f"sandbox: {'missing ' + ', '.join(lacking) if lacking else 'ok'} (held: {held or 'nothing'})")
+    return not lacking or not _settings().parsers.requires_locks
+
+
+def _show_row_security() -> bool:
+    """Whether the database keeps orgs apart; a fault that is allowed is shown all the same."""
+    found = row_security.fault()
+    click.echo(f"row security: {found or row_security.notice() or 'ok'}")
+    return found is None or row_security.refusal(_settings()) is None
+
+
+def _show_operators() -> None:
+    """Whether anybody may pause, resume and limit stages. The command line always may."""
+    with reading(everywhere=True):
+        if _is_operator_missing():
+            click.echo(f"warning: {_NO_OPERATOR}")
+
+
+def _show_room() -> None:
+    """Whether paid calls may be made: their answers need room. Less than that is no fault of the installation's."""
+    try:
+        services().providers.blobs.check_room()
+    except ProviderError as error:
+        click.echo(f"room: {one_line(error.message)}; no paid call is made until there is some")
+    else:
+        click.echo("room: ok")
+
+
+class _Asked(Protocol):
+    """What all providers have in common."""
+
+    name: str
+
+    def check(self) -> None: ...
+
+
+def _providers() -> Iterator[tuple[str, _Asked]]:
+    used = services().providers
+    if used.remote_extractor is not None:
+        yield "extraction", used.remote_extractor
+    yield ("extraction" if used.remote_extractor is None else "extraction of the rest"), used.extractor
+    yield "embeddings", used.embedder
+    if used.speech is not None:
+        yield "speech", used.speech.recogniser
+        yield "analysis", used.speech.analyst
+
+
+def _show_provider(role: str, provider: _Asked) -> bool:
+    try:
+        provider.check()
+    except ProviderError as error:
+        click.echo(f"{role}: {one_line(error.message)}")
+        return False
+    click.echo(f"{role}: ok ({provider.name})")
+    return True
+
+
+def _show_htmx() -> bool:
+    """False only where pages are left without HTMX; that they depend on its CDN is worth a word."""
+    found = htmx.installed()
+    if found.copy:
+        click.echo("htmx: ok")
+        return True
+    click.echo(
+        f"htmx: {htmx.MISSING}; {f'it comes from {found.url} alone' if found.url else 'HTMX_URL=local needs it'}"
+    )
+    return found.url is not None
+
+
+def _show_work() -> None:
+    settings = _settings()
+    with reading(everywhere=True):
+        counts = services().queue.counts()
+        found = figures.workers(4 * settings.queue.heartbeat_seconds)
+    click.echo("jobs: " + ", ".join(f"{number} {status.lower()}" for status, number in counts.items()))
+    alive = [worker for worker in found if worker.alive]
+    if not alive:
+        click.echo("workers: none is at work")
+    for worker in alive:
+        kind = "embedded host" if settings.is_embedded else "worker"
+        click.echo(f"{kind}: process {worker.pid} on {worker.host}, last seen {worker.last_seen:%H:%M:%S} UTC")
+
+
+def _ask_password() -> str:
+    password: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    if not passwords.is_acceptable(password):
+        raise click.ClickException(f"A password has {passwords.LENGTH_MIN} characters or more.")
+    return passwords.hash_password(password)
+
+
+def _made_org(name: str) -> Org:
+    if not name.strip() or not name.isprintable():
+        raise click.ClickException("An organisation needs a name that can be read.")
+    org, is_new = orgs.named(name.strip())
+    if is_new:
+        click.echo(f"Organisation “{org.name}” was made.", err=True)
+        if _is_operator_missing():
+            click.echo(_NO_OPERATOR, err=True)
+    return org
+
+
+def _is_operator_missing() -> bool:
+    """The ops of an only org are operators, too; with a second org they no longer are."""
+    return len(orgs.everyone()) > 1 and not users.is_there_an_operator()
+
+
+def _user(org: Org, email: str) -> User:
+    found = users.find(org.id, email)
+    if found is None:
+        raise click.ClickException(f"“{org.name}” has nobody with the address {email}.")
+    return found
+
+
+def _enabled(user: User) -> User:
+    if user.disabled_at:
+        raise click.ClickException(f"{user.email} is disabled.")
+    return user
+
+
+def _note(org: Org, action: Action, user: User, **details: str) -> None:
+    audit.record(org.id, COMMAND_LINE, action, f"user:{user.id}", email=user.email, **details)
+
+
+def _say_link(link: str) -> None:
+    click.echo("Open this link to sign in. It works once, within a day:", err=True)
+    click.echo(link)
+
+
+def _settings() -> Settings:
+    return services().settings

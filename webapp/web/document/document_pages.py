@@ -1,0 +1,332 @@
+"""One document: what was read out of it, how far it is, and what can be done with it."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
+
+from webapp.accounts import actors
+from webapp.accounts.audit import Action
+from webapp.db import reading, transaction
+from webapp.documents import events
+from webapp.documents.states import RunTrigger
+from webapp.library import deletion, lookup
+from webapp.pipeline.markdown import split_pages
+from webapp.provider_errors import BlobMissing
+from webapp.runs import lifecycle, transitions
+from webapp.search import passages
+from webapp.web import blobs, fragments, markdown, shapes
+from webapp.web.access import get_document, org_id, principal, services, writers_only
+from webapp.web.document import recordings, results
+from webapp.web.document.results import Found, Place, find, number_in_query, standing_of
+from webapp.web.document.timeline import run_views
+from webapp.web.errors import Problem
+from webapp.web.markdown import RenderedPiece
+from webapp.web.rates import count_reprocess, reprocess_left
+from webapp.web.security_log import note, note_download
+from webapp.web.standing import document_json, run_json
+
+pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
+pages.add_app_template_filter(markdown.render, "as_html")
+
+PASSAGES_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class Section:
+    """One of the tabs."""
+
+    name: str
+    url: str
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A part of the text, with the way to the parts around it."""
+
+    pieces: list[RenderedPiece]
+    number: int
+    total: int
+    previous_url: str | None
+    next_url: str | None
+
+    @property
+    def first_page(self) -> int | None:
+        return next((piece.page for piece in self.pieces if piece.page), None)
+
+    @property
+    def last_page(self) -> int | None:
+        return next((piece.page for piece in reversed(self.pieces) if piece.page), None)
+
+
+@pages.get("")
+def show(document_id: UUID) -> Response:
+    """The document with its text."""
+    org = org_id()
+    with reading(org):
+        found = find(document_id)
+        paths = lookup.artifact_paths(org, document_id)
+    if fragments.is_for_program():
+        return jsonify({**document_json(found.standing), "counts": found.counts})
+    results.expect_run(found.document, results.asked_run())
+    recording = recordings.find(services(), found.document, paths)
+    text = None if recording else _text(found, paths.get("markdown"))
+    return show_section(found, "text", dict, recording=recording, text=text)
+
+
+@pages.get("/status")
+def status(document_id: UUID) -> Response:
+    """How far it is: JSON, or the fragment that asked, which polls again only while there is more to come."""
+    if fragments.is_for_program() or not fragments.wants_fragment():
+        return jsonify(standing_of(document_id).as_json())
+    if request.args.get("view") == "page":
+        found = find(document_id)
+        response = fragments.replacing("document/_status.html", **_context(found))
+        standing = found.standing
+    else:
+        standing = standing_of(document_id)
+        response = fragments.replacing("library/_status.html", row=standing)
+    return response if standing.is_processing else fragments.trigger(response, "document-changed")
+
+
+@pages.get("/fields")
+def fields(document_id: UUID) -> Response:
+    """Named values, with their pages and how sure the reader was."""
+    org = org_id()
+    with reading(org):
+        found, shown = find(document_id), lookup.fields(org, document_id)
+    return show_section(found, "fields", lambda: {"fields": [shapes.field_json(one) for one in shown]}, fields=shown)
+
+
+@pages.get("/tables")
+def tables(document_id: UUID) -> Response:
+    """Tables as rows of cells."""
+    org = org_id()
+    with reading(org):
+        found, shown = find(document_id), lookup.tables(org, document_id)
+    return show_section(found, "tables", lambda: {"tables": [shapes.table_json(one) for one in shown]}, tables=shown)
+
+
+@pages.get("/chunks")
+def chunks(document_id: UUID) -> Response:
+    """The passages, some at a time: from a cursor on, from a number on (`start`), or from a passage by its id."""
+    org, place = org_id(), results.asked_place()
+    with reading(org):
+        found = find(document_id)
+        results.expect_run(found.document, place.run_id)
+        listed = passages.page(org, document_id, start=_start(org, document_id, place), limit=PASSAGES_SHOWN + 1)
+    shown = listed[:PASSAGES_SHOWN]
+    next_start = listed[PASSAGES_SHOWN].ordinal if len(listed) > PASSAGES_SHOWN else None
+    cursor = found.cursor(next_start) if next_start else None
+    return show_section(
+        found,
+        "passages",
+        lambda: {"chunks": [shapes.chunk_json(one) for one in shown], "next_start": next_start, "next_cursor": cursor},
+        passages=shown,
+        next_url=url_for(".chunks", document_id=document_id, cursor=cursor) if cursor else None,
+    )
+
+
+@pages.get("/runs", endpoint="runs")
+def history(document_id: UUID) -> Response:
+    """Each run, and what happened in it."""
+    org = org_id()
+    with reading(org):
+        found = find(document_id)
+        listed = lookup.runs(org, document_id)
+        moments = events.timeline(org, document_id)
+        names = actors.names(org, [(event.details or {}).get("by") for event in moments])
+    views = run_views(listed, moments, names)
+    return show_section(
+        found,
+        "runs",
+        lambda: {
+            "runs": [
+                {
+                    **run_json(run),
+                    "events": [
+                        {"at": event.created_at, "kind": event.kind, "step": event.step, "details": event.details}
+                        for event in moments
+                        if event.run_id == run.id
+                    ],
+                }
+                for run in listed
+            ]
+        },
+        runs=views,
+    )
+
+
+@pages.get("/markdown", endpoint="markdown")
+def whole_text(document_id: UUID) -> Response:
+    """The whole text as one Markdown file."""
+    with reading(org_id()):
+        document = get_document(document_id)
+        paths = lookup.artifact_paths(document.org_id, document_id)
+    text = _markdown(paths.get("markdown"))
+    if text is None:
+        raise Problem(404, detail="This document has no text yet.")
+    note_download(document_id, "text", document.filename)
+    return blobs.download(text.encode(), f"{document.filename}.md", "text/markdown; charset=utf-8")
+
+
+@pages.get("/original")
+def original(document_id: UUID) -> Response:
+    """The file as it was uploaded; never shown in place, always saved."""
+    document = get_document(document_id)
+    response = blobs.download_blob(services().providers.blobs, document)
+    if response.status_code < 300:
+        note_download(document_id, "original", document.filename)
+    return response
+
+
+@pages.post("/reprocess")
+def reprocess(document_id: UUID) -> Response:
+    """A new run. What readers see stays until it has succeeded."""
+    org, found = org_id(), services()
+    reprocess_left(org)
+    try:
+        lifecycle.queue_run(
+            found.queue, org, document_id, RunTrigger.REPROCESS, max_attempts=found.settings.queue.job_max_attempts
+        )
+    except transitions.DocumentMissing as error:
+        raise Problem(404) from error
+    count_reprocess(org, 1)
+    return _answer_changed(document_id, 202)
+
+
+@pages.post("/runs/<uuid:run_id>/cancel")
+def cancel_run(document_id: UUID, run_id: UUID) -> Response:
+    """End a run that waits or is at work. What readers saw before stays."""
+    who = principal()
+    with reading(who.org_id):
+        is_known = transitions.is_of(run_id, who.org_id, document_id)
+    if not is_known:
+        raise Problem(404)
+    if not lifecycle.cancel_run(services().queue, who.org_id, document_id, run_id, who.ref):
+        raise Problem(409, "ended", detail="This run has ended already.")
+    return _answer_changed(document_id, 200)
+
+
+def _answer_changed(document_id: UUID, status: int) -> Response:
+    """How the document stands now, in the form that was asked for."""
+    standing = standing_of(document_id)
+    if fragments.is_for_program():
+        return make_response(jsonify(standing.as_json()), status)
+    if not fragments.wants_fragment():
+        return make_response(redirect(url_for(".show", document_id=document_id), 303))
+    if request.form.get("from") == "library":
+        response = fragments.replacing("library/_row.html", row=standing)
+    else:
+        response = fragments.replacing("document/_live.html", **_context(find(document_id)))
+    return fragments.trigger(response, "document-changed")
+
+
+@pages.get("/delete")
+@writers_only
+def confirm_delete(document_id: UUID) -> Response:
+    """The question, for whoever cannot be asked in a dialog."""
+    return make_response(render_template("document/delete.html", document=get_document(document_id)))
+
+
+@pages.post("/delete")
+def delete(document_id: UUID) -> Response:
+    """Deleting for browsers, whose forms know no DELETE."""
+    document = get_document(document_id)
+    _delete(document_id)
+    flash(render_template("document/_deleted.txt", document=document).strip(), "success")
+    return make_response(redirect(url_for("library.index"), 303))
+
+
+@pages.delete("")
+def remove(document_id: UUID) -> Response:
+    """Gone, blobs and all."""
+    _delete(document_id)
+    return Response(status=204)
+
+
+def _delete(document_id: UUID) -> None:
+    found, org = services(), org_id()
+    with transaction(org):
+        known = lookup.get(org, document_id)
+        folders = deletion.delete_document(found.queue, org, document_id)
+        if known is None or folders is None:
+            raise Problem(404)
+        note(Action.DOCUMENT_DELETED, f"document:{document_id}", filename=known.filename)
+    blobs.remove_folders(found.providers.blobs, folders)
+
+
+def show_section(found: Found, name: str, data: Any, **content: Any) -> Response:
+    """A tab: the whole page, or for HTMX the tab with what stands around it, so that all is of one result."""
+    return fragments.answer(
+        page="document/page.html",
+        fragment="document/_section_swap.html",
+        data=lambda: {"run_id": found.run_id, **data()},
+        section=name,
+        section_url=results.own_address(),
+        sections=_sections(found),
+        **_context(found),
+        **content,
+    )
+
+
+def _sections(found: Found) -> list[Section]:
+    def url(endpoint: str) -> str:
+        return url_for(f"document.{endpoint}", document_id=found.document.id)
+
+    return [
+        Section("text", url("show")),
+        Section("fields", url("fields"), found.counts["fields"]),
+        Section("tables", url("tables"), found.counts["tables"]),
+        Section("passages", url("chunks"), found.counts["chunks"]),
+        Section("connections", url_for("connections.show", document_id=found.document.id), found.counts["connections"]),
+        Section("runs", url("runs"), found.counts["runs"]),
+    ]
+
+
+def _context(found: Found) -> dict[str, Any]:
+    return {
+        "document": found.document,
+        "live": found.standing,
+        "result_at": found.result_at,
+        "result_seconds": found.result_seconds,
+    }
+
+
+def _text(found: Found, path: str | None) -> Text | None:
+    """The part that was asked for, by its number or by a page that is in it."""
+    source = _markdown(path)
+    parts = markdown.parts(split_pages(source, found.document.page_count)) if source and source.strip() else []
+    if not parts:
+        return None
+    page = number_in_query("page")
+    index = markdown.part_of_page(parts, page) if page else (number_in_query("part") or 1) - 1
+    index = min(index, len(parts) - 1)
+
+    def url(part: int) -> str:
+        return url_for(".show", document_id=found.document.id, part=part, run=found.run_id)
+
+    return Text(
+        pieces=markdown.rendered(parts, index),
+        number=index + 1,
+        total=len(parts),
+        previous_url=url(index) if index else None,
+        next_url=url(index + 2) if index + 1 < len(parts) else None,
+    )
+
+
+def _markdown(path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return services().providers.blobs.read_bytes(path).decode("utf-8", "replace")
+    except BlobMissing:
+        # The document was deleted after its rows were read. A result that was replaced stays readable.
+        return None
+
+
+def _start(org: UUID, document_id: UUID, place: Place) -> int:
+    passage = request.args.get("passage", type=UUID)
+    return (passages.number_of(org, document_id, passage) or 0) if passage else place.start

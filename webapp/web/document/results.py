@@ -1,0 +1,151 @@
+"""A document with its result, read in one snapshot; and lists of a result that are read in parts.
+
+Whatever one answer says of a document is read inside of one `reading()`, so it comes from one result. A list that is
+read in several answers names the run that made the result, in each answer and in the cursor for the next part. Where
+another run's result has taken its place, that part is refused: the two would not fit together.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from flask import request, url_for
+
+from webapp.db import reading
+from webapp.documents.model import Document
+from webapp.library import lookup
+from webapp.search import connections, passages
+from webapp.web.access import org_id, services
+from webapp.web.errors import Problem
+from webapp.web.numbers import DIGITS_MAX
+from webapp.web.standing import Standing, run_seconds, standings
+
+_ID_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Found:
+    """A document with all that each of its sections shows around its own content."""
+
+    standing: Standing
+    result_at: datetime | None
+    result_seconds: float | None
+    counts: Mapping[str, int]
+
+    @property
+    def document(self) -> Document:
+        return self.standing.document
+
+    @property
+    def run_id(self) -> UUID | None:
+        """The run whose result this is."""
+        return self.document.published_run_id
+
+    def cursor(self, start: int) -> str | None:
+        """What asks for the part from number `start` on, of this result and no other."""
+        return str(Place(start, self.run_id)) if self.run_id else None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a list, and the run whose list is meant; None where whatever is there now will do."""
+
+    start: int
+    run_id: UUID | None = None
+
+    def __str__(self) -> str:
+        """As it travels in addresses."""
+        run = self.run_id.bytes if self.run_id else b""
+        return urlsafe_b64encode(run + str(self.start).encode()).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str) -> "Place":
+        """Read what `str` wrote; ValueError for anything else."""
+        data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        number = data[_ID_BYTES:]
+        if not number.isdigit() or len(number) > DIGITS_MAX:
+            raise ValueError("no place in a list")
+        return cls(int(number), UUID(bytes=data[:_ID_BYTES]))
+
+
+def find(document_id: UUID) -> Found:
+    """A document of the asking org with what all of its sections show; 404 where there is none.
+
+    Call it inside of the `reading()` that reads the section's own content.
+    """
+    org = org_id()
+    with reading(org):
+        standing = _read_standing(org, document_id)
+        published = lookup.published_run(org, document_id)
+        counts = {
+            **lookup.part_counts(org, document_id),
+            "chunks": passages.count(org, document_id),
+            "connections": connections.count(org, document_id),
+        }
+    return Found(
+        standing, published.finished_at if published else None, run_seconds(published) if published else None, counts
+    )
+
+
+def standing_of(document_id: UUID) -> Standing:
+    """How far a document is; 404 where there is none."""
+    org = org_id()
+    with reading(org):
+        return _read_standing(org, document_id)
+
+
+def asked_place() -> Place:
+    """Where the list is to begin: by `cursor`, which names a run, or by `start` alone."""
+    cursor = request.args.get("cursor", "")
+    if not cursor:
+        return Place(number_in_query("start") or 0)
+    try:
+        return Place.parse(cursor)
+    except ValueError as error:
+        raise Problem(422, detail="cursor must be the next_cursor of an earlier answer.") from error
+
+
+def asked_run() -> UUID | None:
+    """The run whose result the earlier part was of."""
+    value = request.args.get("run", "")
+    try:
+        return UUID(value) if value else None
+    except ValueError as error:
+        raise Problem(422, detail="run must be the id of a run.") from error
+
+
+def expect_run(document: Document, run_id: UUID | None) -> None:
+    """409 where a part of one run's result is asked for and another run's is published by now."""
+    if run_id is None or run_id == document.published_run_id:
+        return
+    raise Problem(
+        409,
+        "replaced",
+        link=url_for("document.show", document_id=document.id),
+        members={"run_id": document.published_run_id},
+    )
+
+
+def number_in_query(name: str) -> int | None:
+    """A whole number of the query; anything else is as if it were not there."""
+    value = request.args.get(name, "")
+    if len(value) > DIGITS_MAX:
+        raise Problem(400, detail=f"{name} has too many digits.")
+    return int(value) if value.isascii() and value.isdigit() and int(value) > 0 else None
+
+
+def own_address() -> str:
+    """The address of this section, which asks for whatever result is there when it is opened."""
+    kept: dict[str, Any] = {name: value for name, value in request.args.items() if name not in {"cursor", "run"}}
+    return url_for(str(request.endpoint), **{**(request.view_args or {}), **kept})
+
+
+def _read_standing(org: UUID, document_id: UUID) -> Standing:
+    row = lookup.get_row(org, document_id)
+    if row is None:
+        raise Problem(404)
+    [standing] = standings(services().queue, [row])
+    return standing

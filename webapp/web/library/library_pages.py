@@ -1,0 +1,211 @@
+"""The grid of documents: filter, sort, one page after the other."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from flask import Blueprint, Response, request, url_for
+
+from webapp.db import reading
+from webapp.db.bounded import Count
+from webapp.documents.states import DocumentStatus
+from webapp.library import grid, lookup
+from webapp.library.grid import Cursor, NoCursor, Sort
+from webapp.web import fragments, kinds
+from webapp.web.access import org_id, services
+from webapp.web.errors import Problem
+from webapp.web.formatting import counts_json
+from webapp.web.numbers import whole_number
+from webapp.web.standing import Standing, document_json, standings
+
+pages = Blueprint("library", __name__)
+
+PAGE_ROWS = 50
+PAGE_ROWS_MAX = 200
+_Q_CHARACTERS_MAX = 200
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class Query:
+    """What of the library is asked for."""
+
+    status: DocumentStatus | None
+    q: str
+    sort: Sort
+    cursor: Cursor | None
+    limit: int
+
+    def url(self, **changes: object) -> str:
+        """The address of this view with some of its parameters changed; a cursor only where it is given."""
+        kept = {"q": self.q, "status": self.status.lower() if self.status else None, "sort": self.sort.value}
+        wanted = {**kept, **changes}
+        if wanted["sort"] == Sort.NEWEST:
+            wanted["sort"] = None
+        return url_for("library.index", **fragments.without(wanted))
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A status to filter by; None is all of them."""
+
+    value: str | None
+    count: Count
+    url: str
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class Header:
+    """A column. `url` sorts by it; `aria` says how it is sorted now."""
+
+    key: str
+    url: str | None = None
+    aria: str | None = None
+    is_number: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One page of the library, ready to be shown."""
+
+    query: Query
+    rows: list[Standing]
+    counts: dict[DocumentStatus, Count]
+    next_cursor: Cursor | None
+
+    @property
+    def library_is_empty(self) -> bool:
+        return not any(self.counts.values())
+
+    @property
+    def status(self) -> str | None:
+        return self.query.status.lower() if self.query.status else None
+
+    @property
+    def q(self) -> str:
+        return self.query.q
+
+    @property
+    def sort(self) -> str:
+        return self.query.sort
+
+    @property
+    def sorts(self) -> list[str]:
+        return [sort.value for sort in Sort]
+
+    @property
+    def url(self) -> str:
+        return self.query.url()
+
+    @property
+    def next_url(self) -> str | None:
+        return self.query.url(cursor=self.next_cursor) if self.next_cursor else None
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether rows stand before these: the page then offers a way back."""
+        return self.query.cursor is not None and not fragments.wants_fragment()
+
+    @property
+    def tabs(self) -> list[Tab]:
+        """All, then each status; timing out is rare, and has its tab only where it happened."""
+        shown = [status for status in DocumentStatus if self.counts[status] or status != DocumentStatus.TIMED_OUT]
+        chosen = self.query.status
+        everything = Tab(None, sum(self.counts.values(), Count()), self.query.url(status=None), chosen is None)
+        return [
+            everything,
+            *(Tab(one.lower(), self.counts[one], self.query.url(status=one.lower()), one == chosen) for one in shown),
+        ]
+
+    @property
+    def headers(self) -> list[Header]:
+        """The columns; a click on the one that is sorted by date turns it around."""
+        sort, url = self.query.sort, self.query.url
+        dates = {Sort.NEWEST: "descending", Sort.OLDEST: "ascending"}
+        by_date = Sort.OLDEST if sort == Sort.NEWEST else Sort.NEWEST
+        return [
+            Header("name", url(sort=Sort.NAME), "ascending" if sort == Sort.NAME else None),
+            Header("status"),
+            Header("pages", is_number=True),
+            Header("size", url(sort=Sort.LARGEST), "descending" if sort == Sort.LARGEST else None, is_number=True),
+            Header("added", url(sort=by_date), dates.get(sort), is_number=True),
+        ]
+
+
+@pages.get("/")
+def index() -> Response:
+    """The library."""
+    return _show()
+
+
+@pages.get("/documents")
+def listing() -> Response:
+    """The same under the name that programs expect."""
+    return _show()
+
+
+def _show() -> Response:
+    shown = _grid(_query())
+    return fragments.answer(
+        page="library/page.html",
+        fragment="library/_grid.html",
+        data=lambda: {
+            "documents": [document_json(row) for row in shown.rows],
+            "next_cursor": str(shown.next_cursor) if shown.next_cursor else None,
+            **counts_json(shown.counts),
+        },
+        grid=shown,
+        kinds=kinds.words(services().providers),
+        accept=kinds.choices(services().providers),
+    )
+
+
+def _grid(query: Query) -> Grid:
+    org = org_id()
+    with reading(org):
+        found = grid.page(org, status=query.status, q=query.q, sort=query.sort, cursor=query.cursor, limit=query.limit)
+        counts = lookup.counts(org)
+        rows = standings(services().queue, found.rows)
+    return Grid(query, rows, counts, found.next_cursor)
+
+
+def _query() -> Query:
+    arguments = request.args
+    sort = choice(Sort, "sort", arguments.get("sort", "")) or Sort.NEWEST
+    return Query(
+        status=choice(DocumentStatus, "status", arguments.get("status", "").upper()),
+        # A NUL cannot be stored, so no name has one; PostgreSQL would refuse the whole question.
+        q=arguments.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
+        sort=sort,
+        cursor=_cursor(arguments.get("cursor", ""), sort),
+        limit=_limit(arguments.get("limit", "")),
+    )
+
+
+def choice(choices: type[Choice], name: str, value: str) -> Choice | None:
+    """A value of the query that has to be one of these; None where there is none."""
+    try:
+        return choices(value) if value else None
+    except ValueError as error:
+        known = ", ".join(choice.value for choice in choices)
+        raise Problem(422, detail=f"{name} must be one of: {known}.") from error
+
+
+def _cursor(text: str, sort: Sort) -> Cursor | None:
+    if not text:
+        return None
+    try:
+        found = Cursor.parse(text)
+    except NoCursor as error:
+        raise Problem(422, detail="cursor must be the next_cursor of an earlier answer.") from error
+    if found.sort is not sort:
+        raise Problem(422, detail="cursor belongs to another sort.")
+    return found
+
+
+def _limit(value: str) -> int:
+    if not value:
+        return PAGE_ROWS
+    return whole_number(value, "limit", PAGE_ROWS_MAX)

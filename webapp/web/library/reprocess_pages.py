@@ -1,0 +1,66 @@
+"""Many documents again: all that the library shows, or all whose vectors are of an earlier model."""
+
+from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
+
+from webapp.db import reading
+from webapp.documents.states import DocumentStatus
+from webapp.library import selection
+from webapp.library.reprocess import Queued, renew_vectors, reprocess_matching
+from webapp.library.selection import Matching
+from webapp.web import fragments
+from webapp.web.access import ops_only, org_id, services, writers_only
+from webapp.web.library.library_pages import choice
+from webapp.web.rates import count_reprocess, reprocess_left
+
+pages = Blueprint("reprocess", __name__)
+
+# Some seconds of work; whoever has more asks again, or uses the command.
+AT_ONCE_MAX = 1000
+_Q_CHARACTERS_MAX = 200
+
+
+@pages.get("/documents/reprocess")
+@writers_only
+def confirm() -> Response:
+    """The question, with how many there are."""
+    wanted = _wanted()
+    with reading(org_id()):
+        count = selection.count(org_id(), wanted)
+    status = wanted.status.lower() if wanted.status else None
+    return make_response(
+        render_template("library/reprocess.html", count=count, at_once_max=AT_ONCE_MAX, q=wanted.q, status=status)
+    )
+
+
+@pages.post("/documents/reprocess")
+def matching() -> Response:
+    """A new run for each document that matches `status` and `q`."""
+    org = org_id()
+    left = reprocess_left(org)
+    limit = AT_ONCE_MAX if left is None else min(left, AT_ONCE_MAX)
+    queued = reprocess_matching(services(), org, _wanted(), limit=limit)
+    count_reprocess(org, queued.count)
+    return _answer(queued, url_for("library.index"))
+
+
+@pages.post("/ops/reembed")
+@ops_only
+def reembed() -> Response:
+    """New vectors for documents that have those of an earlier model, when there is nothing else to do."""
+    queued = renew_vectors(services(), org_id(), limit=AT_ONCE_MAX)
+    return _answer(queued, url_for("ops.overview"))
+
+
+def _answer(queued: Queued, back: str) -> Response:
+    if fragments.is_for_program():
+        return make_response(jsonify({"queued": queued.count, "more": queued.more}), 202)
+    flash(render_template("library/_reprocessed.txt", queued=queued).strip(), "success")
+    return make_response(redirect(back, 303))
+
+
+def _wanted() -> Matching:
+    values = request.values
+    return Matching(
+        status=choice(DocumentStatus, "status", values.get("status", "").upper()),
+        q=values.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
+    )

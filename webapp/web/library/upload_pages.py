@@ -1,0 +1,116 @@
+"""POST /documents: files come in, documents that wait for a worker go out."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
+from werkzeug.datastructures import FileStorage
+
+from webapp.jobs.states import Priority
+from webapp.library.intake import Ingested, Refused, ingest
+from webapp.web import fragments, kinds, sentences
+from webapp.web.access import org_id, services, uploaders_only
+from webapp.web.errors import Problem
+from webapp.web.library.uploads import Part, refusal_problem
+
+pages = Blueprint("upload", __name__)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A file that was not taken, and why."""
+
+    filename: str
+    code: str
+    refusal: sentences.Refusal
+
+    def as_json(self) -> dict[str, Any]:
+        """One entry of `rejected`."""
+        why = self.refusal
+        return {
+            "filename": self.filename,
+            "status": why.status,
+            "reason": self.code,
+            "title": why.title,
+            "detail": why.detail,
+        }
+
+
+@pages.post("/documents")
+@uploaders_only
+def create() -> Response:
+    """Take in one or many files. What is wrong with one of them is no reason to lose the others."""
+    org = org_id()
+    parts = [part for part in request.files.getlist("file") if part.filename]
+    priority = _priority(len(parts))
+    outcomes = [_take(org, part, priority) for part in parts]
+    taken = [outcome for outcome in outcomes if isinstance(outcome, Ingested)]
+    rejected = [outcome for outcome in outcomes if isinstance(outcome, Rejected)]
+    if fragments.is_for_program() or fragments.wants_fragment():
+        return _for_program(taken, rejected)
+    return _for_person(taken, rejected)
+
+
+def _priority(files: int) -> int:
+    """Many files are a bulk import, and so is what says it is a part of one: whoever waits for one file goes first."""
+    is_bulk = request.args.get("bulk") == "1" or files > services().settings.queue.bulk_upload_files
+    return Priority.BULK if is_bulk else Priority.PERSON
+
+
+def _take(org: UUID, part: FileStorage, priority: int) -> Ingested | Rejected:
+    stream = cast("Part", part.stream)
+    try:
+        if stream.refused:
+            raise stream.refused
+        return ingest(services(), org, stream, part.filename, priority)
+    except Refused as refused:
+        data = {**refused.data, "kinds": kinds.words(services().providers)}
+        return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, data))
+
+
+def _for_program(taken: list[Ingested], rejected: list[Rejected]) -> Response:
+    if not taken:
+        raise _all_rejected(rejected)
+    return jsonify(documents=[_document_json(one) for one in taken], rejected=[one.as_json() for one in rejected])
+
+
+def _all_rejected(rejected: list[Rejected]) -> Problem:
+    if not rejected:
+        return refusal_problem(sentences.NO_FILE, "no_file")
+    # Different faults have no status in common but the one for content that cannot be used.
+    same = len({one.code for one in rejected}) == 1
+    first = rejected[0]
+    problem = refusal_problem(first.refusal, first.code, rejected=[one.as_json() for one in rejected])
+    return problem if same else Problem(422, members=problem.members)
+
+
+def _for_person(taken: list[Ingested], rejected: list[Rejected]) -> Response:
+    """Back to the grid, which says what became of the files."""
+    new = [one for one in taken if one.duplicate_of is None]
+    known = [one for one in taken if one.duplicate_of is not None]
+    for category, template, files in (
+        ("success", "upload/_taken.txt", new),
+        ("info", "upload/_known.txt", known),
+        ("error", "upload/_rejected.txt", rejected),
+    ):
+        if files:
+            flash(render_template(template, files=files).strip(), category)
+    if not taken and not rejected:
+        flash(sentences.NO_FILE.detail, "error")
+    return make_response(redirect(url_for("library.index"), 303))
+
+
+def _document_json(one: Ingested) -> dict[str, Any]:
+    document = one.document
+    return {
+        "id": document.id,
+        "filename": document.filename,
+        "content_type": document.content_type,
+        "size_bytes": document.size_bytes,
+        "sha256": document.sha256,
+        "status": document.status,
+        "created_at": document.created_at,
+        "duplicate_of": one.duplicate_of,
+        "run": {"id": one.run.id, "state": one.run.state},
+    }
