@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev worker migrate test quick pace check e2e bench chaos validate crashes lock audit sbom
+.PHONY: help setup run dev worker migrate test quick pace check e2e bench chaos validate crashes lock audit sbom shape
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -90,6 +90,9 @@ e2e: $(DEVELOPMENT) ## Drive a real Chromium through the pages
 bench: $(DEVELOPMENT) ## Measure what we claim to be fast (BENCH=upload measures one)
 	@$(FOR_TESTS); $(MODELS) || exit 1; \
 	for name in $(BENCH); do echo "== $$name"; .venv/bin/python -m "bench.$$name" || exit 1; done
+
+shape: $(DEVELOPMENT) ## Count what makes the code simple or not: lines, lengths, branches on the database, calls to the claim
+	@exec .venv/bin/python -W ignore -m tests.shape
 
 # How long, on what, and which blows: the same seed deals the same ones.
 minutes ?= 1

@@ -24,6 +24,9 @@ def sqlite() -> Iterator[dict[str, str]]:
 def postgresql() -> Iterator[dict[str, str]]:
     """The environment of a new server, and on it a role to which row-level security applies."""
     with tempfile.TemporaryDirectory() as folder:
+        # Beside the server's own files, which belong to another user.
+        files = Path(folder) / "files"
+        files.mkdir()
         server = get_server(Path(folder) / "postgresql")
         try:
             owner_url = server.get_uri()
@@ -32,7 +35,7 @@ def postgresql() -> Iterator[dict[str, str]]:
             runtime_url = owner_url.replace("//postgres:", f"//{RUNTIME}:")
             yield {
                 **AS_FAST_AS_IT_GOES,
-                "DATA_DIR": folder,
+                "DATA_DIR": str(files),
                 "DATABASE_URL": runtime_url,
                 "DATABASE_OWNER_URL": owner_url,
             }

@@ -25,7 +25,7 @@ from webapp.jobs.sql import SqlJobQueue
 from webapp.worker.embedded import EmbeddedHost
 from webapp.worker.workshop import Workshop
 
-OF_THE_QUEUE = ("claim", "claim_along", "heartbeat", "complete")
+OF_THE_QUEUE = ("claim", "heartbeat", "complete")
 LOOK_EVERY_SECONDS = 0.25
 
 
@@ -56,8 +56,7 @@ class Counts:
         os.fsync = self._counted(os.fsync, "syncs")
         event.listen(Engine, "commit", self._committed)
         for name in OF_THE_QUEUE:
-            if hasattr(SqlJobQueue, name):
-                setattr(SqlJobQueue, name, self._timed(getattr(SqlJobQueue, name)))
+            setattr(SqlJobQueue, name, self._timed(getattr(SqlJobQueue, name)))
 
     def _counted(self, call: Callable[..., Any], what: str) -> Any:
         def counted(*given: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from bench._table import row, title
 from tests import sounds
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path(os.environ.get("MODELS_DIR", ".cache/models")))
     given = parser.parse_args()
     seconds = given.minutes * 60
+    title("A recording, in times of how long it lasts; beside: what it took, and the most memory")
     with tempfile.TemporaryDirectory() as folder:
         for kind in FORMATS:
             _apart(_make, Path(folder), kind, seconds)
@@ -77,7 +79,7 @@ def _reading(folder: Path, kind: str) -> None:
 def _hearing(folder: Path, models: Path) -> None:
     source = folder / "talk.wav"
     if not source.exists():
-        print("transcribe: espeak-ng is not installed")
+        row("transcribe", "-", beside="espeak-ng is not installed")
         return
     reader, recogniser = AudioDecoder(), LocalRecogniser(models)
     sound = _read(reader, source, "audio/wav", folder / "talk.ogg")
@@ -86,10 +88,9 @@ def _hearing(folder: Path, models: Path) -> None:
     recogniser.close()
     _tell("transcribe", sound.duration_seconds, took)
     words = " ".join(segment.text for part in transcript for segment in part.segments).split()
-    print(f"  {len(words)} words in {sum(len(part.segments) for part in transcript)} sentences")
     segments = [segment for part in transcript for segment in part.segments]
     _, took = _timed(lambda: LocalAnalyst().analyze(segments, timeout_seconds=TIMEOUT_SECONDS))
-    print(f"take notes           {took:6.2f} s")
+    row("take notes", f"{took:.2f} s", beside=f"{len(words)} words in {len(segments)} sentences")
 
 
 def _read(reader: AudioDecoder, source: Path, content_type: str, target: Path) -> Sound:
@@ -114,7 +115,7 @@ def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
 def _tell(what: str, seconds: float, took: float) -> None:
     # Of all children that have ended so far: the largest.
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{what:20} {took:6.1f} s for {seconds / 60:.0f} min = {seconds / took:5.0f} x real time, peak {peak:.0f} MB")
+    row(what, f"{seconds / took:.0f} x", beside=f"{took:.1f} s for {seconds / 60:.0f} min, {peak:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -8,38 +8,31 @@ on PostgreSQL.
 """
 
 import argparse
-import io
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 import psycopg
-from flask_migrate import upgrade
 from sqlalchemy import func, select
 
 from bench._databases import DATABASES
 from bench._documents_loop import CONTENT_TYPES, ENDINGS, documents_per_second, page, warm_up
-from tests.bare import dispose, make_bare_app, settings_for
+from bench._place import ROOT, Place, place
+from bench._table import row, title
 from tests.search.passages import new_org
-from webapp.config import Settings
 from webapp.db import reading
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, RunState
-from webapp.library.intake import ingest, receive
-from webapp.services import Services
 from webapp.wiring import wire
 
-ROOT = Path(__file__).resolve().parent.parent
 NUMBERS = {"texts": 1_000, "pdfs": 500}
+WANTED = {"sqlite": 0.75, "postgresql": 0.60}
 _seeds = count(1)
 
 
@@ -54,65 +47,42 @@ class Figures:
     cpu: float
 
 
-@dataclass(frozen=True)
-class Place:
-    """A database, and what works on it."""
-
-    name: str
-    variables: Mapping[str, str]
-    settings: Settings
-    services: Services
-    owner_url: str | None
-
-    def upload(self, kind: str, number: int) -> None:
-        """Queue so many documents, each with one page like no other."""
-        org_id = new_org()
-        for seed in (next(_seeds) for _ in range(number)):
-            data = page(kind, seed)
-            incoming = receive(self.services.providers.blobs.incoming(), io.BytesIO(data), len(data))
-            ingest(self.services, org_id, incoming, f"page-{seed}.{ENDINGS[kind]}")
-
-    def commits(self) -> int:
-        """How many transactions have changed something on the server so far; this one is among them."""
-        if self.owner_url is None:
-            return 0
-        with psycopg.connect(self.owner_url, autocommit=True) as connection:
-            row = connection.execute("SELECT pg_current_xact_id()::text::bigint").fetchone()
-        assert row is not None
-        return int(row[0])
+def upload(at: Place, kind: str, number: int) -> None:
+    """Queue so many documents, each with one page like no other."""
+    org_id = new_org()
+    for seed in (next(_seeds) for _ in range(number)):
+        at.upload(org_id, page(kind, seed), f"page-{seed}.{ENDINGS[kind]}")
 
 
-@contextmanager
-def place(name: str) -> Iterator[Place]:
-    """A new database, migrated."""
-    with DATABASES[name]() as given:
-        variables = {**given, "MODELS_DIR": os.environ.get("MODELS_DIR", str(ROOT / ".cache" / "models"))}
-        settings = settings_for(Path(given["DATA_DIR"]), **{n: v for n, v in variables.items() if n != "DATA_DIR"})
-        app = make_bare_app(settings)
-        services = wire(settings)
-        with app.app_context():
-            upgrade()
-            yield Place(name, variables, settings, services, given.get("DATABASE_OWNER_URL"))
-        dispose(app)
+def transactions(at: Place) -> int:
+    """How many transactions have changed something on the server so far; this one is among them."""
+    if at.owner_url is None:
+        return 0
+    with psycopg.connect(at.owner_url, autocommit=True) as connection:
+        found = connection.execute("SELECT pg_current_xact_id()::text::bigint").fetchone()
+    assert found is not None
+    return int(found[0])
 
 
 def ours(at: Place, kind: str, number: int) -> Figures:
     """Work off so many documents in a process of the product."""
-    at.upload(kind, number)
-    environment = {**os.environ, **at.variables, "SECRET_KEY": "a key for measuring only"}
-    environment.pop("DATABASE_OWNER_URL", None)
-    command = [sys.executable, "-m", "bench._documents"]
+    upload(at, kind, number)
     with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "bench._documents"],
+        cwd=ROOT,
+        env=at.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
-        before = at.commits()
+        before = transactions(at)
         child.stdin.write(b"\n")
         child.stdin.flush()
         found = json.loads(child.stdout.readline())
-        commits = found.get("commits", 0) or at.commits() - before - 1
+        commits = found.get("commits", 0) or transactions(at) - before - 1
     seconds = _last_ready(number) - found["began"]
     share = found["queue_seconds"] / (seconds * at.settings.queue.worker_threads)
     return Figures(number / seconds, commits / number, found.get("syncs", 0) / number, share, found["cpu"] / number)
@@ -148,7 +118,7 @@ def loop(at: Place, kind: str, number: int) -> tuple[float, float]:
 
 
 def measure(at: Place, kind: str, number: int, rounds: int) -> None:
-    """Print a line for each round, and the middle of their ratios."""
+    """Print three lines for each round, and one for the middle of their ratios."""
     ratios = []
     for _ in range(rounds):
         before, cpu = loop(at, kind, number // 2)
@@ -156,26 +126,31 @@ def measure(at: Place, kind: str, number: int, rounds: int) -> None:
         after, cpu_after = loop(at, kind, number - number // 2)
         plain, cpu = 2 / (1 / before + 1 / after), (cpu + cpu_after) / 2
         ratios.append(mine.per_second / plain)
-        print(
-            f"  {at.name:<11} {kind:<6} {mine.per_second:6.1f}/s   plain loop {plain:6.1f}/s   ratio {ratios[-1]:.2f}"
-            f"   a document: {mine.commits:.1f} commits, {mine.syncs:.1f} syncs of files"
-            f"   the queue: {mine.queue_share:.1%} of the threads' time"
-            f"   CPU of the process: {mine.cpu * 1000:.1f} ms, plain {cpu * 1000:.1f} ms",
-            flush=True,
-        )
+        _show(f"{at.name}, {kind}", mine, plain, cpu, WANTED[at.name])
     if rounds > 1:
-        print(f"  {at.name:<11} {kind:<6} the middle of {rounds} ratios: {statistics.median(ratios):.2f}", flush=True)
+        middle = statistics.median(ratios)
+        what = f"{at.name}, {kind}: middle of {rounds} ratios"
+        row(what, f"{middle:.2f}", wanted=f"≥ {WANTED[at.name]}", holds=middle >= WANTED[at.name])
+
+
+def _show(what: str, mine: Figures, plain: float, plain_cpu: float, wanted: float) -> None:
+    ratio = mine.per_second / plain
+    beside = f"plain loop {plain:.1f}/s, {ratio:.2f} x"
+    row(what, f"{mine.per_second:.1f}/s", wanted=f"≥ {wanted} x the loop", beside=beside, holds=ratio >= wanted)
+    row("  CPU of the process for each", f"{mine.cpu * 1000:.1f} ms", beside=f"plain loop {plain_cpu * 1000:.1f} ms")
+    row("  commits and syncs of files for each", f"{mine.commits:.1f} and {mine.syncs:.1f}")
+    row("  share of the threads' time that is the queue's", f"{mine.queue_share:.1%}")
 
 
 def main() -> None:
-    """Print a line for each database, kind and round."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+    """Measure on each database, for each kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=DATABASES, action="append")
     parser.add_argument("--kind", choices=NUMBERS, action="append")
     parser.add_argument("--number", type=int, help="of documents; 1,000 texts and 500 PDFs where nothing is said")
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args()
+    title("One-page documents from queued to READY")
     for name in given.only or DATABASES:
         with place(name) as at:
             for kind in given.kind or NUMBERS:

@@ -1,4 +1,4 @@
-"""What the queue, the caches and the checkpoints leave of a provider's speed.
+"""How much of an embedding provider's speed a document gets, and how long a book takes that was processed before.
 
 1. A thousand passages through an embeddings server that takes 50 ms a call: the share of what
    EMBED_CONCURRENCY allows, from the first call to the last vector that is saved.
@@ -26,6 +26,7 @@ from uuid import UUID
 from flask_migrate import upgrade
 
 from bench._databases import DATABASES
+from bench._table import row, title
 from tests import books
 from tests.conftest import make_bare_app, settings_for
 from tests.emulators.ports import free_port, wait_for_port
@@ -145,31 +146,35 @@ def _context(place: Workplace) -> StageContext:
 
 
 def main() -> None:
-    """Print a line for each figure."""
+    """Measure on both databases."""
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds
+    title(f"The share of a provider's speed that is left, and a book that is processed again, {rounds} rounds")
     for name, opened in DATABASES.items():
         with opened() as variables, workplace(variables) as place, embeddings_server(CALL_SECONDS) as url:
             embedder = openai(url)
             call = single_call(embedder)
             use(place, embedder)
             shares = sorted(embedding_share(place, number, CALL_SECONDS) for number in range(rounds))
-            print(f"{name:<11} one call alone {call * 1000:.0f} ms; {PASSAGES} passages: ", end="")
             middle = statistics.median(shares)
-            print(f"{middle:.0%} of {CONCURRENCY} calls of 50 ms at once, {middle * call / CALL_SECONDS:.0%} of such")
+            row(
+                f"{name}, {PASSAGES:,} passages in calls of 50 ms",
+                f"{middle:.0%} of {CONCURRENCY} at once",
+                beside=f"calls of {call * 1000:.0f} ms alone: {middle * call / CALL_SECONDS:.0%}",
+            )
             for seed, batch in enumerate((BATCH, LARGE_BATCH)):
                 use(place, openai(url, batch=batch))
-                _print_book(f"{name:<11} book, calls of 50 ms for {batch} texts", *book(place, seed))
+                _print_book(f"{name}, book again, calls of {batch} texts", *book(place, seed))
         with opened() as variables, workplace(variables) as place:
             use(place, LocalEmbedder(place.settings.models.dir, threads=2))
-            _print_book(f"{name:<11} book, model on this machine", *book(place, 0))
+            _print_book(f"{name}, book again, model on this machine", *book(place, 0))
 
 
 def _print_book(what: str, first: float, again: list[float]) -> None:
     middle = statistics.median(again)
-    print(f"{what}: {first:.2f} s, again {middle:.2f} s: {middle / first:.1%}", flush=True)
+    row(what, f"{middle:.2f} s", beside=f"first time {first:.2f} s, {middle / first:.1%}")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,17 @@ def _python_files() -> list[str]:
     return [path for path in project_files() if path.endswith(".py") and not path.startswith("migrations/")]
 
 
+def functions(source: Source) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All of them, methods and inner ones, too."""
+    return [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How long it is, with its docstring."""
+    assert function.end_lineno is not None
+    return function.end_lineno - function.lineno + 1
+
+
 # Kept, since to read them takes longer than to look at them.
 @functools.cache
 def _source(path: str) -> Source:

@@ -1,10 +1,9 @@
 """Nothing outgrows the reader: modules of at most 400 lines, functions of at most 50."""
 
-import ast
-
 import pytest
 
-from tests.guards.sources import Source, python_sources
+from tests import shape
+from tests.guards.sources import functions, lines_of, python_sources
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sources")]
 
@@ -25,16 +24,12 @@ def test_no_function_is_longer_than_a_screen() -> None:
     long = [
         f"{source.at(function)} {function.name}: {lines} lines"
         for source in python_sources()
-        for function in _functions(source)
-        if (lines := _lines(function)) > FUNCTION_LINES_MAX
+        for function in functions(source)
+        if (lines := lines_of(function)) > FUNCTION_LINES_MAX
     ]
     assert long == []
 
 
-def _functions(source: Source) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-
-
-def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    assert function.end_lineno is not None
-    return function.end_lineno - function.lineno + 1
+def test_each_figure_of_the_shape_can_be_counted() -> None:
+    """An empty one means that what `make shape` looks for was moved or renamed."""
+    assert [name for name, words in shape.figures() if not words] == []
