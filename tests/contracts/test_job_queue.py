@@ -11,7 +11,7 @@ import pytest
 
 from tests.jobs.rig import QueueRig, claim_one, enqueue, ids, job, new_run
 from webapp.clock import utc_now
-from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease
+from webapp.jobs.queue import AlreadyQueued, JobError, JobSnapshot, Lease
 from webapp.jobs.states import JobStatus, Priority
 
 BROKEN = JobError("unavailable", "it broke")
@@ -253,7 +253,7 @@ def test_only_waiting_jobs_are_let_in(rig: QueueRig) -> None:
 # Runs that end.
 
 
-def live_and_ended(rig: QueueRig) -> tuple[UUID, list[Job]]:
+def live_and_ended(rig: QueueRig) -> tuple[UUID, list[JobSnapshot]]:
     """A run with a finished job, one at work, one that waits and one that is held; and a stranger."""
     run = new_run(rig)
     for stage in ("extract", "chunk"):

@@ -15,7 +15,7 @@ from tests.jobs.rig import SqlQueueRig
 from webapp.accounts.model import Org
 from webapp.db import transaction
 from webapp.jobs.controls import EVERY_STAGE
-from webapp.jobs.model import StageControl
+from webapp.jobs.model import StageControlRow
 from webapp.jobs.queue import AlreadyQueued, JobError, Lease, LeaseLost, NewJob
 from webapp.jobs.states import JobStatus
 
@@ -71,7 +71,7 @@ class QueueMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         with transaction(everywhere=True) as session:
             session.execute(delete(Org))
-            session.execute(delete(StageControl))
+            session.execute(delete(StageControlRow))
         self.rig._org_id = None
 
     @rule(

@@ -4,7 +4,7 @@ import threading
 from uuid import UUID
 
 from tests.pipeline.workplace import Workplace
-from webapp.jobs.queue import Job
+from webapp.jobs.queue import JobSnapshot
 from webapp.services import Services
 from webapp.worker import chores
 from webapp.worker.attempt import Attempts, Outcome
@@ -56,6 +56,6 @@ def resume(workplace: Workplace) -> int:
     return chores.resume_with_room(services)
 
 
-def job_of(workplace: Workplace, document_id: UUID) -> Job:
+def job_of(workplace: Workplace, document_id: UUID) -> JobSnapshot:
     """The newest job of a document's newest run."""
     return workplace.queue.of_run(workplace.run(document_id).id)[-1]

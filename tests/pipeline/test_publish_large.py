@@ -60,7 +60,7 @@ def publish_large(place: Workplace, first: int) -> float:
     context = place.context(place.claim())
     chunks = chunks_of(context.document_id, first)
     with reading(place.org_id):
-        standing = index.standing_in(place.org_id, context.document_id)
+        standing = index.stored_chunks(place.org_id, context.document_id)
     result = publish.Result(
         extraction=Extraction("tests", "1", "text", page_count=3_000),
         chunks=chunks,

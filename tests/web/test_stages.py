@@ -17,7 +17,7 @@ from webapp.clock import new_id
 from webapp.db import reading
 from webapp.documents import events
 from webapp.jobs.controls import EVERY_STAGE
-from webapp.jobs.queue import Job
+from webapp.jobs.queue import JobSnapshot
 from webapp.jobs.states import JobStatus, Priority
 from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
 
@@ -212,7 +212,7 @@ def test_selected_jobs_are_retried_behind_whoever_waits_for_one(app: Flask, ops:
     assert found == [Priority.PERSON, Priority.BULK, Priority.BULK]
 
 
-def jobs_in(app: Flask, ops: Program, status: JobStatus) -> list[Job]:
+def jobs_in(app: Flask, ops: Program, status: JobStatus) -> list[JobSnapshot]:
     with app.app_context(), reading(ops.org_id):
         return services_of(app).queue.find(ops.org_id, status)
 

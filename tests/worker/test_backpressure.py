@@ -16,7 +16,7 @@ from tests.worker.bench import Bench, finish, raising, wait_for
 from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.jobs.model import Job as JobRow
-from webapp.jobs.model import StageControl
+from webapp.jobs.model import StageControlRow
 from webapp.library.intake import ingest, receive
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import FailureCode, ProviderError, ProviderUnavailable, RateLimited
@@ -231,7 +231,7 @@ def test_time_stands_still_for_runs_in_a_paused_stage(bench: Bench) -> None:
     resume_stage(bench.queue, PROCESS_DOCUMENT)
     assert chores.end_overdue(bench.services, 7200) == 0
     with transaction(everywhere=True) as session:
-        assert session.get_one(StageControl, PROCESS_DOCUMENT).paused is False
+        assert session.get_one(StageControlRow, PROCESS_DOCUMENT).paused is False
 
 
 def test_time_stands_still_before_a_paused_stage_too(bench: Bench) -> None:

@@ -28,7 +28,7 @@ from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from webapp.config import Settings
-from webapp.db.engines import Scope, engine_options, prepare_postgresql, prepare_sqlite
+from webapp.db.engines import TransactionScope, engine_options, prepare_postgresql, prepare_sqlite
 from webapp.private_files import tighten_folder, tighten_sqlite
 
 _MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
@@ -150,14 +150,14 @@ def transaction(
 
     On SQLite it waits for its turn to write, `turn_seconds` at most: then the database is busy.
     """
-    with _scoped(Scope(org_id, everywhere, writes=True), turn_seconds) as opened:
+    with _scoped(TransactionScope(org_id, everywhere, writes=True), turn_seconds) as opened:
         yield opened
 
 
 @contextmanager
 def reading(org_id: UUID | None = None, *, everywhere: bool = False) -> Iterator[Session]:
     """A transaction that only reads, all of it from one snapshot; on SQLite it waits for no writer."""
-    with _scoped(Scope(org_id, everywhere, writes=False)) as opened:
+    with _scoped(TransactionScope(org_id, everywhere, writes=False)) as opened:
         yield opened
 
 
@@ -191,9 +191,9 @@ def after_commit(call: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _scoped(scope: Scope, turn_seconds: float | None = None) -> Iterator[Session]:
+def _scoped(scope: TransactionScope, turn_seconds: float | None = None) -> Iterator[Session]:
     current = db.session()
-    outer: Scope | None = current.info.get("scope")
+    outer: TransactionScope | None = current.info.get("scope")
     if outer is not None:
         _check_join(outer, scope)
         yield current
@@ -236,14 +236,14 @@ _TURN_SECONDS = 10.0
 _sqlite_writer = threading.Lock()
 
 
-def _check_join(outer: Scope, inner: Scope) -> None:
+def _check_join(outer: TransactionScope, inner: TransactionScope) -> None:
     if inner.writes and not outer.writes:
         raise NoTransaction("a write cannot join a transaction that was opened for reading")
     if not outer.everywhere and inner.org_id not in {None, outer.org_id}:
         raise NoTransaction("a transaction of one org cannot be joined for another")
 
 
-def _enter(current: Session, scope: Scope) -> None:
+def _enter(current: Session, scope: TransactionScope) -> None:
     if scope.org_id is None and not scope.everywhere:
         raise NoTransaction("say whose rows this is about: an org_id, or everywhere=True")
     current.connection(execution_options={"docmill_writes": scope.writes, "docmill_scope": scope})

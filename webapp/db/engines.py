@@ -25,7 +25,7 @@ ROWS_PER_INSERT = 50
 
 
 @dataclass(frozen=True)
-class Scope:
+class TransactionScope:
     """Whose rows the open transaction is about, and whether it may write."""
 
     org_id: UUID | None
@@ -176,12 +176,12 @@ def translated(engine: Engine, what: str) -> Iterator[None]:
         ) from error
 
 
-def _snapshot(scope: Scope | None) -> str:
+def _snapshot(scope: TransactionScope | None) -> str:
     """Whoever only reads sees one moment, however many statements it takes. On SQLite a transaction always does."""
     return "" if scope is None or scope.writes else " ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
-def _settings(scope: Scope | None, timeouts: Mapping[str, str], role: str | None) -> str:
+def _settings(scope: TransactionScope | None, timeouts: Mapping[str, str], role: str | None) -> str:
     """What holds for this transaction alone: the third argument makes it end with the transaction."""
     settings = dict(timeouts) if role is None else {**timeouts, "role": role}
     if scope is not None:

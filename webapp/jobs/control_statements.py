@@ -36,7 +36,7 @@ from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.statements import in_state, stages_of
 from webapp.jobs.states import JobStatus
 
-_controls = cast(Table, model.StageControl.__table__)
+_controls = cast(Table, model.StageControlRow.__table__)
 _jobs = cast(Table, model.Job.__table__)
 
 _present = type_coerce(now(), UtcDateTime).label("present")

@@ -128,7 +128,7 @@ class Worker(Base):
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
-class StageControl(Base):
+class StageControlRow(Base):
     """What ops or a provider said about a stage; a stage without a row is free. Of the whole installation."""
 
     __tablename__ = "stage_controls"

@@ -100,7 +100,7 @@ class JobError:
 
 
 @dataclass(frozen=True)
-class Job(_OfRun):
+class JobSnapshot(_OfRun):
     """A job as it is now, for pages and programs."""
 
     id: UUID
@@ -234,7 +234,7 @@ class JobQueue(WorkerQueue, Protocol):
     def cancel_run(self, run_id: UUID) -> int:
         """End the live jobs of a run: CANCELLED."""
 
-    def get(self, job_id: UUID) -> Job | None:
+    def get(self, job_id: UUID) -> JobSnapshot | None:
         """One job, if this transaction may see it."""
 
     def find(
@@ -245,13 +245,13 @@ class JobQueue(WorkerQueue, Protocol):
         stage: str | None = None,
         before: UUID | None = None,
         limit: int = 50,
-    ) -> list[Job]:
+    ) -> list[JobSnapshot]:
         """An org's jobs (in a state, of a stage), newest first; `before` is the last id of the page before."""
 
-    def of_run(self, run_id: UUID) -> list[Job]:
+    def of_run(self, run_id: UUID) -> list[JobSnapshot]:
         """The jobs of a run, oldest first."""
 
-    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, Job]:
+    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, JobSnapshot]:
         """The newest job of each run that has any, for a whole page at once."""
 
     def counts(self, org_id: UUID | None = None) -> dict[JobStatus, int]:

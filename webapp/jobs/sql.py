@@ -17,12 +17,12 @@ from sqlalchemy.sql.expression import Executable
 
 from webapp.db import reading, transaction
 from webapp.db.bounded import Count, plan_by_indexes
-from webapp.db.engines import Scope
+from webapp.db.engines import TransactionScope
 from webapp.db.pruning import Prunable, Pruned
 from webapp.jobs import control_statements, error_log, statements
 from webapp.jobs.claim import Claims, lease_of, run_of
 from webapp.jobs.controls import StageControl, StageCounts, with_defaults
-from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
+from webapp.jobs.queue import AlreadyQueued, JobError, JobSnapshot, Lease, LeaseLost, NewJob, Reset
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.states import JobStatus
 from webapp.jobs.wakeup import wake_workers
@@ -163,7 +163,7 @@ class SqlJobQueue:
 
     # Looking.
 
-    def get(self, job_id: UUID) -> Job | None:
+    def get(self, job_id: UUID) -> JobSnapshot | None:
         with _scoped(reading) as (connection, org):
             row = connection.execute(statements.GET, {"job": job_id, "org": org}).first()
         return None if row is None else _job(row)
@@ -176,7 +176,7 @@ class SqlJobQueue:
         stage: str | None = None,
         before: UUID | None = None,
         limit: int = 50,
-    ) -> list[Job]:
+    ) -> list[JobSnapshot]:
         values = {"org": org_id, "before": before or _NEWEST, "limit": limit}
         with _scoped(reading) as (connection, _):
             plan_by_indexes()
@@ -189,10 +189,10 @@ class SqlJobQueue:
             found = connection.execute(statements.OF_IDS, {"ids": ids, "org": org_id}) if ids else ()
             return [_job(row) for row in found]
 
-    def of_run(self, run_id: UUID) -> list[Job]:
+    def of_run(self, run_id: UUID) -> list[JobSnapshot]:
         return self._of_runs([run_id])
 
-    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, Job]:
+    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, JobSnapshot]:
         # From the oldest to the newest: of each run the last one stays.
         found = self._of_runs(run_ids) if run_ids else []
         return {job.run_id: job for job in found}
@@ -269,7 +269,7 @@ class SqlJobQueue:
         with _scoped(transaction) as (connection, org):
             return len(connection.execute(statement, {"run": run_id, "org": org, **values}).all())
 
-    def _of_runs(self, run_ids: Sequence[UUID]) -> list[Job]:
+    def _of_runs(self, run_ids: Sequence[UUID]) -> list[JobSnapshot]:
         with _scoped(reading) as (connection, org):
             return [_job(row) for row in connection.execute(statements.OF_RUNS, {"runs": run_ids, "org": org})]
 
@@ -288,7 +288,7 @@ def _pieces(
 def _scoped(opener: Callable[..., AbstractContextManager[Session]]) -> Iterator[tuple[Connection, UUID | None]]:
     """The caller's transaction and its org; where none is open, one of our own that sees every org."""
     with opener(everywhere=True) as opened:
-        scope: Scope = opened.info["scope"]
+        scope: TransactionScope = opened.info["scope"]
         yield opened.connection(), scope.org_id
 
 
@@ -344,10 +344,10 @@ def _announced(found: Found) -> Found:
     return found
 
 
-def _job(row: AnyRow) -> Job:
+def _job(row: AnyRow) -> JobSnapshot:
     columns = dict(row._mapping)  # noqa: SLF001 - its public name for "as a mapping"
     del columns["document_id"], columns["run_id"]
-    return Job(**{**columns, "run": run_of(row), "status": JobStatus(row.status)})
+    return JobSnapshot(**{**columns, "run": run_of(row), "status": JobStatus(row.status)})
 
 
 def _reset(row: AnyRow) -> Reset:

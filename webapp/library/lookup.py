@@ -16,7 +16,7 @@ from webapp.documents.states import DocumentStatus
 
 
 @dataclass(frozen=True)
-class Row:
+class DocumentRow:
     """A document and its newest run, from which its status follows."""
 
     document: Document
@@ -29,13 +29,13 @@ def get(org_id: UUID, document_id: UUID) -> Document | None:
     return session().scalar(found.execution_options(populate_existing=True))
 
 
-def get_row(org_id: UUID, document_id: UUID) -> Row | None:
+def get_row(org_id: UUID, document_id: UUID) -> DocumentRow | None:
     """One document of this org with its newest run."""
     found = rows(org_id, [document_id])
     return found[0] if found else None
 
 
-def rows(org_id: UUID, ids: Sequence[UUID]) -> list[Row]:
+def rows(org_id: UUID, ids: Sequence[UUID]) -> list[DocumentRow]:
     """These documents of this org, in this order, each with its newest run; those that are gone are left out.
 
     Two queries, however many. Ids alone say which rows: named beside the org, a planner may read all rows of the org
@@ -46,7 +46,7 @@ def rows(org_id: UUID, ids: Sequence[UUID]) -> list[Row]:
     found = {row[0].id: row for row in session().execute(_ROWS, {"ids": ids}) if row[0].org_id == org_id}
     runs_by_id = _runs_by_id([run_id for _, run_id in found.values()])
     ordered = (found[id_] for id_ in ids if id_ in found)
-    return [Row(document, runs_by_id.get(run_id)) for document, run_id in ordered]
+    return [DocumentRow(document, runs_by_id.get(run_id)) for document, run_id in ordered]
 
 
 def _runs_by_id(ids: Sequence[UUID]) -> dict[UUID, ProcessingRun]:

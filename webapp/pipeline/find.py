@@ -23,7 +23,7 @@ LIMIT_MAX = 100
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The hits; `words_only` where meaning could not be compared, which a page should say, and why not."""
 
     hits: Sequence[Hit]
@@ -32,11 +32,11 @@ class Found:
     """None where the provider does not answer."""
 
 
-def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Found:
+def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> SearchResult:
     """Search an org's published passages. No transaction is open while the query is embedded."""
     query = clean_query(text)
     if not query:
-        return Found([])
+        return SearchResult([])
     reason, known = None, []
     for embedder in _embedders(services, org_id):
         try:
@@ -47,7 +47,7 @@ def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Fou
             _log.warning("searching by words alone: %s %s", error.code, error.message)
     with db.reading(org_id):
         hits = search(org_id, query, known, min(limit, LIMIT_MAX), services.settings.data_dir / "index")
-    return Found(hits, words_only=not known, reason=None if known else reason)
+    return SearchResult(hits, words_only=not known, reason=None if known else reason)
 
 
 def _embedders(services: Services, org_id: UUID) -> list[Embedder]:

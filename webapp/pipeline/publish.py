@@ -42,7 +42,7 @@ class Result:
 
     extraction: Extraction
     chunks: Sequence[NewChunk]
-    standing: index.Standing
+    standing: index.StoredChunks
     embedding: Vector | None
     """Where the document points as a whole; None where that stays as it is."""
     model: str
@@ -90,15 +90,15 @@ def _gather(context: StageContext) -> Result:
     )
 
 
-def _standing(context: StageContext) -> index.Standing:
+def _standing(context: StageContext) -> index.StoredChunks:
     """What is published now. Nobody but a run of this document changes that, and no other one is at work."""
     if context.is_first_result:
         return {}
     with reading(context.org_id):
-        return index.standing_in(context.org_id, context.document_id)
+        return index.stored_chunks(context.org_id, context.document_id)
 
 
-def _models(standing: index.Standing) -> dict[UUID, str | None]:
+def _models(standing: index.StoredChunks) -> dict[UUID, str | None]:
     return {chunk_id: row.embedding_model for chunk_id, row in standing.items()}
 
 

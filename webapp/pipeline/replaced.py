@@ -13,7 +13,7 @@ from webapp.documents.model import Artifact, ReplacedArtifact
 
 
 @dataclass(frozen=True)
-class Replaced:
+class ReplacedBlob:
     """A blob that readers were served once."""
 
     org_id: UUID
@@ -44,11 +44,11 @@ def paths_of(org_id: UUID, document_id: UUID) -> set[str]:
     return set(session().scalars(found))
 
 
-def older_than(seconds: float, limit: int) -> Sequence[Replaced]:
+def older_than(seconds: float, limit: int) -> Sequence[ReplacedBlob]:
     """What was replaced so long ago, of all orgs, the oldest first."""
     found = select(ReplacedArtifact.org_id, ReplacedArtifact.path).where(ReplacedArtifact.replaced_at < after(-seconds))
     rows = session().execute(found.order_by(ReplacedArtifact.replaced_at, ReplacedArtifact.path).limit(limit))
-    return [Replaced(*row) for row in rows]
+    return [ReplacedBlob(*row) for row in rows]
 
 
 def forget(paths: Collection[str]) -> None:

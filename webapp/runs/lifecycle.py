@@ -13,7 +13,7 @@ from webapp.db import session, transaction
 from webapp.db.errors import Trouble
 from webapp.documents import events
 from webapp.documents.states import EventKind, FailureType, LiveRun, RunState, RunTrigger
-from webapp.jobs.queue import Job, JobError, JobQueue, Lease, NewJob, Reset
+from webapp.jobs.queue import JobError, JobQueue, JobSnapshot, Lease, NewJob, Reset
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus, Priority
 from webapp.provider_errors import BadInput, ProviderError, RateLimited
@@ -33,7 +33,7 @@ class EndCode(StrEnum):
     UNEXPECTED = "unexpected"
 
 
-class Refusal(StrEnum):
+class JobRefusal(StrEnum):
     """Why a job is not tried again, or not cancelled."""
 
     UNKNOWN = "unknown"
@@ -222,16 +222,16 @@ def cancel_run(queue: JobQueue, org_id: UUID, document_id: UUID, run_id: UUID, b
         return _end_from_outside(queue, run, lambda: queue.cancel_run(run_id), lambda: transitions.cancel(run_id, by))
 
 
-def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = None) -> Refusal | None:
+def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = None) -> JobRefusal | None:
     """End the run that a job belongs to; where that has succeeded already, the work that follows it."""
     with transaction(org_id):
         job = queue.get(job_id)
         if job is None or job.org_id != org_id:
-            return Refusal.UNKNOWN
+            return JobRefusal.UNKNOWN
         run = job.run
         if run and (cancel_run(queue, org_id, run.document_id, run.id, by) or queue.cancel_run(run.id)):
             return None
-        return Refusal.ENDED
+        return JobRefusal.ENDED
 
 
 def reset_silent(queue: JobQueue, silent_seconds: float) -> list[Reset]:
@@ -264,7 +264,7 @@ def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobErro
 
 def retry_job(
     queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int, *, by: str, priority: int | None = None
-) -> UUID | Refusal:
+) -> UUID | JobRefusal:
     """A new run that goes on where a failed job stopped; ten clicks make one run.
 
     It is as urgent as the failed one was, or as is said: many at once must not stand before a person.
@@ -275,24 +275,24 @@ def retry_job(
     with transaction(org_id):
         job = queue.get(job_id)
         if job is None or job.org_id != org_id or job.run is None:
-            return Refusal.UNKNOWN
+            return JobRefusal.UNKNOWN
         if job.status is not JobStatus.FAILED:
-            return Refusal.NOT_FAILED
+            return JobRefusal.NOT_FAILED
         document_id = job.run.document_id
         transitions.lock(document_id, org_id)
         if transitions.newest_of(document_id) != job.run.id:
-            return Refusal.NOT_NEWEST
+            return JobRefusal.NOT_NEWEST
         if transitions.state_of(job.run.id) is RunState.SUCCEEDED:
             outcome = _repeat_follower(queue, job, job.run, max_attempts)
         else:
             outcome = _go_on(queue, job, job.run, max_attempts, job.priority if priority is None else priority)
-        if not isinstance(outcome, Refusal):
+        if not isinstance(outcome, JobRefusal):
             requested = EventKind.RETRY_REQUESTED
             events.record(org_id, document_id, outcome, requested, job_id=job.id, details={"by": by})
         return outcome
 
 
-def _go_on(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int, priority: int) -> UUID:
+def _go_on(queue: JobQueue, job: JobSnapshot, run: LiveRun, max_attempts: int, priority: int) -> UUID:
     return queue_run(
         queue,
         job.org_id,
@@ -305,11 +305,11 @@ def _go_on(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int, priority:
     )
 
 
-def _repeat_follower(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int) -> UUID | Refusal:
+def _repeat_follower(queue: JobQueue, job: JobSnapshot, run: LiveRun, max_attempts: int) -> UUID | JobRefusal:
     """What follows a run is done again in the same run: its result stands, and needs no other."""
     of_stage = [each for each in queue.of_run(run.id) if each.stage == job.stage]
     if of_stage[-1].id != job.id:
-        return Refusal.NOT_NEWEST
+        return JobRefusal.NOT_NEWEST
     again = NewJob(
         org_id=job.org_id,
         run=run,

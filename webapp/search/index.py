@@ -38,7 +38,7 @@ class NewChunk:
 
 
 @dataclass(frozen=True)
-class Replaced:
+class IndexChange:
     """How much of the index a new result changed."""
 
     added: int
@@ -46,11 +46,11 @@ class Replaced:
     removed: int
 
 
-Standing = Mapping[UUID, Row[Any]]
+StoredChunks = Mapping[UUID, Row[Any]]
 Item = TypeVar("Item")
 
 
-def standing_in(org_id: UUID, document_id: UUID) -> Standing:
+def stored_chunks(org_id: UUID, document_id: UUID) -> StoredChunks:
     """The passages that a document has: where each stands, and whose vectors they have."""
     places = (Chunk.heading, Chunk.page_from, Chunk.page_to, Chunk.time_from, Chunk.time_to)
     columns: Any = select(Chunk.id, Chunk.ordinal, *places, Chunk.embedding_model)
@@ -74,9 +74,11 @@ def renew_vectors(org_id: UUID, vectors: Sequence[tuple[UUID, Any]], model: str)
         session().connection().execute(change, rows)
 
 
-def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], standing: Standing | None = None) -> Replaced:
+def replace(
+    org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], standing: StoredChunks | None = None
+) -> IndexChange:
     """Let the document have these passages and no others; `standing` is what it has, where that is known."""
-    standing = standing_in(org_id, document_id) if standing is None else standing
+    standing = stored_chunks(org_id, document_id) if standing is None else standing
     coming = {chunk.id: chunk for chunk in chunks}
     gone = [chunk_id for chunk_id in standing if chunk_id not in coming]
     _delete(org_id, gone)
@@ -85,7 +87,7 @@ def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], standin
         _move(org_id, [chunk for chunk in kept if _place(chunk) != _place(standing[chunk.id])], standing)
         _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != standing[chunk.id].embedding_model])
     _add(org_id, document_id, [chunk for chunk in chunks if chunk.id not in standing])
-    return Replaced(added=len(chunks) - len(kept), kept=len(kept), removed=len(gone))
+    return IndexChange(added=len(chunks) - len(kept), kept=len(kept), removed=len(gone))
 
 
 _PLACE = ("heading", "page_from", "page_to", "time_from", "time_to")
@@ -100,7 +102,7 @@ def _delete(org_id: UUID, ids: Iterable[UUID]) -> None:
         session().execute(delete(Chunk).where(Chunk.org_id == org_id, Chunk.id.in_(part)), **_UNWATCHED)
 
 
-def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: Standing) -> None:
+def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: StoredChunks) -> None:
     """Renumber, one after the other: at every moment a place belongs to one passage only."""
     moves = [(standing[chunk.id].ordinal, chunk.ordinal, chunk.id) for chunk in chunks]
     change = update(Chunk).where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
@@ -110,7 +112,7 @@ def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: Standing) -> None:
     _update(org_id, _PLACE, [chunk for chunk in chunks if _is_elsewhere(chunk, standing)])
 
 
-def _is_elsewhere(chunk: NewChunk, standing: Standing) -> bool:
+def _is_elsewhere(chunk: NewChunk, standing: StoredChunks) -> bool:
     """Whether more than its number has changed."""
     return _place(chunk)[1:] != _place(standing[chunk.id])[1:]
 

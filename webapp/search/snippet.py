@@ -34,14 +34,14 @@ _STEM_CHARACTERS_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SnippetPart:
     """A piece of text, and whether it is one of the words that were looked for."""
 
     text: str
     is_match: bool = False
 
 
-def snippet(passage: str, words: Iterable[str]) -> tuple[Segment, ...]:
+def snippet(passage: str, words: Iterable[str]) -> tuple[SnippetPart, ...]:
     """Cut out where most of the words stand together, and mark them."""
     matches = list(islice(_matches(passage, {_stem(word) for word in words}), MATCHES_MAX))
     start, end = _window(passage, matches)
@@ -79,16 +79,16 @@ def _window(passage: str, matches: Sequence[tuple[int, int]]) -> tuple[int, int]
     return start, min(len(passage), gap if gap > 0 else end)
 
 
-def _segments(passage: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> Iterable[Segment]:
+def _segments(passage: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> Iterable[SnippetPart]:
     if start > 0:
-        yield Segment("… ")
+        yield SnippetPart("… ")
     position = start
     for begin, stop in matches:
         if begin > position:
-            yield Segment(passage[position:begin])
-        yield Segment(passage[begin:stop], is_match=True)
+            yield SnippetPart(passage[position:begin])
+        yield SnippetPart(passage[begin:stop], is_match=True)
         position = stop
     if position < end:
-        yield Segment(passage[position:end])
+        yield SnippetPart(passage[position:end])
     if end < len(passage):
-        yield Segment(" …")
+        yield SnippetPart(" …")

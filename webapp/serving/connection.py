@@ -69,7 +69,7 @@ def _too_slow() -> BrokenPipeError:
     return BrokenPipeError(errno.EPIPE, "the other end reads too slowly")
 
 
-class Connection(TConn):  # type: ignore[misc] # gunicorn has no types
+class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
     """A connection that waits in the main loop, works in a thread, or is being closed."""
 
     sock: PacedSocket

@@ -19,7 +19,7 @@ from typing import Any
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from webapp.serving.capacity import large_at_once
-from webapp.serving.connection import Connection, PacedSocket, address_of
+from webapp.serving.connection import ClientConnection, PacedSocket, address_of
 from webapp.serving.inflow import ENVIRON_KEY, Patience
 
 _READ_BYTES = 1 << 16
@@ -43,10 +43,10 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         # In the order in which they came here; only the main loop touches these.
-        self._waiting: dict[Connection, None] = {}
-        self._closing: dict[Connection, None] = {}
+        self._waiting: dict[ClientConnection, None] = {}
+        self._closing: dict[ClientConnection, None] = {}
         # Requests with a large body, when as many as may have a thread have one.
-        self._in_line: dict[Connection, None] = {}
+        self._in_line: dict[ClientConnection, None] = {}
         self._large_at_work = 0
         self.large_at_once = large_at_once(self.cfg.threads)
         self._by_address: Counter[str] = Counter()
@@ -86,7 +86,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             _refuse(accepted)
             return
         try:
-            conn = Connection(self.cfg, accepted, client, listener.getsockname(), self.patience)
+            conn = ClientConnection(self.cfg, accepted, client, listener.getsockname(), self.patience)
         except OSError:
             # It has gone already.
             accepted.close()
@@ -100,7 +100,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             if not self._drop_one([*self._closing, *others, *self._in_line]):
                 break
 
-    def handle(self, conn: Connection) -> Any:
+    def handle(self, conn: ClientConnection) -> Any:
         """Read a request and answer it, in a thread."""
         self._at_work.connection = conn
         try:
@@ -109,7 +109,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         finally:
             del self._at_work.connection
 
-    def finish_request(self, conn: Connection, fs: Any) -> None:
+    def finish_request(self, conn: ClientConnection, fs: Any) -> None:
         """Its answer is out; back in the main loop."""
         if conn.has_large_place:
             conn.has_large_place = False
@@ -160,7 +160,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         for conn in self._waiting:
             conn.deadline = min(conn.deadline, deadline if conn.is_idle else time.monotonic() + _STOP_SECONDS)
 
-    def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
+    def _keepalive_after(self, conn: ClientConnection, keepalive: Any) -> bool:
         """Whether the connection can be used again: not where a body was not read and has not come."""
         if not keepalive:
             return False
@@ -168,13 +168,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         is_read: bool = conn.parser.finish_body(max_bytes=_UNREAD_BYTES_MAX)
         return is_read and not conn.inflow.missed_some
 
-    def _wait(self, conn: Connection) -> None:
+    def _wait(self, conn: ClientConnection) -> None:
         """For the rest of its next request."""
         self._waiting[conn] = None
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
         self._look_at(conn)
 
-    def _on_readable(self, conn: Connection, sock: socket.socket) -> None:
+    def _on_readable(self, conn: ClientConnection, sock: socket.socket) -> None:
         # Something else that happened in the same moment may have ended it.
         data = _read(sock) if conn in self._waiting else None
         if data:
@@ -183,7 +183,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         elif data is not None:
             self._drop(conn)
 
-    def _look_at(self, conn: Connection) -> None:
+    def _look_at(self, conn: ClientConnection) -> None:
         """Hand it to a thread where there is nothing left to wait for."""
         if conn.arrival.is_too_large:
             self._answer(conn, 431, "Request Header Fields Too Large", "The head of the request is too large.")
@@ -194,7 +194,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             conn.arrival.expects_continue = False
             _say(conn.sock, b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def _hand_over(self, conn: Connection) -> None:
+    def _hand_over(self, conn: ClientConnection) -> None:
         if conn.arrival.is_whole:
             self.enqueue_req(conn)
             return
@@ -210,18 +210,18 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             self._large_at_work += 1
             self.enqueue_req(conn)
 
-    def _give_up(self, conn: Connection) -> None:
+    def _give_up(self, conn: ClientConnection) -> None:
         if conn.is_idle:
             self._drop(conn)
         else:
             self._answer(conn, 408, "Request Timeout", "The request did not come in time.")
 
-    def _answer(self, conn: Connection, status: int, reason: str, sentence: str) -> None:
+    def _answer(self, conn: ClientConnection, status: int, reason: str, sentence: str) -> None:
         _say(conn.sock, _plain(status, reason, sentence))
         self._forget(conn)
         self._linger(conn)
 
-    def _linger(self, conn: Connection) -> None:
+    def _linger(self, conn: ClientConnection) -> None:
         """Close it once the client has, or soon; closing at once would cut off an answer that it is still reading."""
         try:
             conn.sock.setblocking(False)
@@ -233,7 +233,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         self._closing[conn] = None
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_leaving, conn))
 
-    def _on_leaving(self, conn: Connection, sock: socket.socket) -> None:
+    def _on_leaving(self, conn: ClientConnection, sock: socket.socket) -> None:
         data = _read(sock) if conn in self._closing else None
         if data is None:
             return
@@ -251,13 +251,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         # First those that nobody misses: what waits between two requests may be closed at any time. Then the oldest.
         return not self._drop_one(sorted(same, key=lambda conn: conn in self._waiting and not conn.is_between_requests))
 
-    def _drop_one(self, conns: list[Connection]) -> bool:
+    def _drop_one(self, conns: list[ClientConnection]) -> bool:
         if not conns:
             return False
         self._drop(conns[0])
         return True
 
-    def _drop(self, conn: Connection) -> None:
+    def _drop(self, conn: ClientConnection) -> None:
         self._forget(conn)
         self.nr_conns -= 1
         self._by_address[conn.address or ""] -= 1
@@ -265,7 +265,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             del self._by_address[conn.address or ""]
         conn.close()
 
-    def _forget(self, conn: Connection) -> None:
+    def _forget(self, conn: ClientConnection) -> None:
         self._waiting.pop(conn, None)
         self._in_line.pop(conn, None)
         self._closing.pop(conn, None)

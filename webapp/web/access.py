@@ -19,7 +19,7 @@ from webapp.accounts.roles import Permission, Principal
 from webapp.db import reading, transaction
 from webapp.db.errors import DATABASE_ERRORS, trouble_of
 from webapp.documents.model import Document
-from webapp.jobs.queue import Job
+from webapp.jobs.queue import JobSnapshot
 from webapp.library import lookup
 from webapp.services import Services
 from webapp.web import cookies, csrf
@@ -154,7 +154,7 @@ def get_document(document_id: UUID) -> Document:
     return found
 
 
-def get_job(job_id: UUID) -> Job:
+def get_job(job_id: UUID) -> JobSnapshot:
     """The job, if it is one of their org's; else 404."""
     org = org_id()
     with reading(org):

@@ -232,7 +232,7 @@ def failure(code: str | None, otherwise: str | None = None) -> Sentence:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class UploadRefusal:
     """Why an upload was not taken: an HTTP status, a title, and a sentence."""
 
     status: int
@@ -241,45 +241,45 @@ class Refusal:
 
 
 _REFUSALS = {
-    RefusalCode.EMPTY: Refusal(422, "The file is empty", "There is nothing in it to read."),
-    RefusalCode.TOO_LARGE: Refusal(413, "The file is too large", "Files may be up to {limit} here."),
-    RefusalCode.ORG_FULL: Refusal(
+    RefusalCode.EMPTY: UploadRefusal(422, "The file is empty", "There is nothing in it to read."),
+    RefusalCode.TOO_LARGE: UploadRefusal(413, "The file is too large", "Files may be up to {limit} here."),
+    RefusalCode.ORG_FULL: UploadRefusal(
         413,
         "There is no space left for your organisation",
         "Its files may take {limit} together. Delete some that are not needed, or ask whoever runs Docmill for more.",
     ),
-    RefusalCode.UNSUPPORTED: Refusal(
+    RefusalCode.UNSUPPORTED: UploadRefusal(
         415,
         "This kind of file can't be read",
         "It is {a_label}. Docmill reads {kinds} here.",
     ),
-    RefusalCode.MISMATCH: Refusal(
+    RefusalCode.MISMATCH: UploadRefusal(
         415, "The file is not what its name says", "By its content it is {a_label}. Rename it, or export it anew."
     ),
 }
-NO_FILE = Refusal(422, "No file was sent", "Choose at least one file. Programs send it as a part named “file”.")
-BROKEN_FORM = Refusal(
+NO_FILE = UploadRefusal(422, "No file was sent", "Choose at least one file. Programs send it as a part named “file”.")
+BROKEN_FORM = UploadRefusal(
     400,
     "What was sent could not be read",
     "Nothing was taken. It broke off, or the name of a file in it is not written in UTF-8. Please send it again.",
 )
-REQUEST_TOO_LARGE = Refusal(
+REQUEST_TOO_LARGE = UploadRefusal(
     413,
     "That is too much at once",
     "Nothing was stored: all files together may be up to {limit}. Send fewer at a time.",
 )
-STORAGE_FULL = Refusal(
+STORAGE_FULL = UploadRefusal(
     507, "There is no room left", "Nothing was stored. The person who runs Docmill needs to free disk space."
 )
 
 
-def refusal(code: RefusalCode, data: Mapping[str, Any]) -> Refusal:
+def refusal(code: RefusalCode, data: Mapping[str, Any]) -> UploadRefusal:
     """Why a file was not taken, with what is known of it filled in."""
     found = _REFUSALS[code]
     label = str(data.get("label") or "something else")
     limit = filesize(int(data.get("bytes_max") or 0))
     values = {"limit": limit, "a_label": _with_article(label), "kinds": data.get("kinds")}
-    return Refusal(found.status, found.title, found.detail.format(**values))
+    return UploadRefusal(found.status, found.title, found.detail.format(**values))
 
 
 def _with_article(label: str) -> str:

@@ -11,9 +11,9 @@ from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, RunState
 from webapp.jobs.controls import EVERY_STAGE, StageControl
 from webapp.jobs.interruptions import WaitReason
-from webapp.jobs.queue import WAITS_FOR, Job, JobQueue
+from webapp.jobs.queue import WAITS_FOR, JobQueue, JobSnapshot
 from webapp.jobs.states import JobStatus
-from webapp.library.lookup import Row
+from webapp.library.lookup import DocumentRow
 from webapp.runs.stages import first_stage, way_of
 from webapp.web.sentences import Sentence, failure
 
@@ -38,7 +38,7 @@ class Standing:
 
     document: Document
     run: ProcessingRun | None
-    job: Job | None
+    job: JobSnapshot | None
     waits_for: str | None = None
     """Why nobody may go on with it now: a WaitReason, or PAUSED."""
 
@@ -160,7 +160,7 @@ class Standing:
         return dict(self.job.checkpoint) if self.job else {}
 
 
-def standings(queue: JobQueue, rows: Sequence[Row]) -> list[Standing]:
+def standings(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[Standing]:
     """The standing of each row, with one query for all their jobs, and one for their stages where a job waits."""
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
     controls = queue.controls() if any(job.status is JobStatus.PENDING for job in jobs.values()) else {}
@@ -168,7 +168,7 @@ def standings(queue: JobQueue, rows: Sequence[Row]) -> list[Standing]:
     return [Standing(row.document, row.run, job, _waits_for(job, controls)) for row, job in found]
 
 
-def _waits_for(job: Job | None, controls: Mapping[str, StageControl]) -> str | None:
+def _waits_for(job: JobSnapshot | None, controls: Mapping[str, StageControl]) -> str | None:
     if job is None or job.status is not JobStatus.PENDING:
         return None
     paused = [controls[name] for name in (EVERY_STAGE, job.stage) if name in controls and controls[name].is_paused]

@@ -12,7 +12,7 @@ from webapp.db import reading, transaction
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
 from webapp.runs import lifecycle
-from webapp.runs.lifecycle import Refusal
+from webapp.runs.lifecycle import JobRefusal
 from webapp.runs.retention import prune
 from webapp.runs.stage_pause import resume_stage
 from webapp.runs.stages import STAGES
@@ -138,24 +138,24 @@ def _line(control: StageControl, counts: StageCounts) -> str:
     return "\t".join([control.stage, state, *map(str, numbers)])
 
 
-def _each(ids: list[UUID], done: str, act: Callable[[UUID], Refusal | None]) -> None:
+def _each(ids: list[UUID], done: str, act: Callable[[UUID], JobRefusal | None]) -> None:
     refused = sum(act(job_id) is not None for job_id in ids)
     click.echo(f"{done}: {len(ids) - refused}. Refused: {refused}.", err=True)
     if refused:
         raise SystemExit(1)
 
 
-def _retry(org_id: UUID, job_id: UUID, priority: int | None) -> Refusal | None:
+def _retry(org_id: UUID, job_id: UUID, priority: int | None) -> JobRefusal | None:
     found = services()
     attempts = found.settings.job_max_attempts
     outcome = lifecycle.retry_job(found.queue, org_id, job_id, attempts, by=NAME, priority=priority)
-    if not isinstance(outcome, Refusal):
+    if not isinstance(outcome, JobRefusal):
         click.echo(f"{job_id}: run {outcome}")
         return None
     return _refused(job_id, outcome)
 
 
-def _cancel(org_id: UUID, job_id: UUID) -> Refusal | None:
+def _cancel(org_id: UUID, job_id: UUID) -> JobRefusal | None:
     refusal = lifecycle.cancel_job(services().queue, org_id, job_id, NAME)
     if refusal is None:
         click.echo(f"{job_id}: cancelled")
@@ -163,7 +163,7 @@ def _cancel(org_id: UUID, job_id: UUID) -> Refusal | None:
     return _refused(job_id, refusal)
 
 
-def _refused(job_id: UUID, refusal: Refusal) -> Refusal:
+def _refused(job_id: UUID, refusal: JobRefusal) -> JobRefusal:
     click.echo(f"{job_id}: refused ({refusal.replace('_', ' ')})", err=True)
     return refusal
 

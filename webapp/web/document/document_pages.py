@@ -19,7 +19,7 @@ from webapp.search import passages
 from webapp.web import blobs, fragments, markdown, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
 from webapp.web.document import recordings, results
-from webapp.web.document.results import Found, Place, find, number_in_query, standing_of
+from webapp.web.document.results import Place, ShownResult, find, number_in_query, standing_of
 from webapp.web.document.timeline import run_views
 from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
@@ -258,7 +258,7 @@ def _delete(document_id: UUID) -> None:
     blobs.remove_folders(found.providers.blobs, folders)
 
 
-def show_section(found: Found, name: str, data: Any, **content: Any) -> Response:
+def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Response:
     """A tab: the whole page, or for HTMX the tab with what stands around it, so that all is of one result."""
     return fragments.answer(
         page="document/page.html",
@@ -272,7 +272,7 @@ def show_section(found: Found, name: str, data: Any, **content: Any) -> Response
     )
 
 
-def _sections(found: Found) -> list[Section]:
+def _sections(found: ShownResult) -> list[Section]:
     def url(endpoint: str) -> str:
         return url_for(f"document.{endpoint}", document_id=found.document.id)
 
@@ -286,7 +286,7 @@ def _sections(found: Found) -> list[Section]:
     ]
 
 
-def _context(found: Found) -> dict[str, Any]:
+def _context(found: ShownResult) -> dict[str, Any]:
     return {
         "document": found.document,
         "live": found.standing,
@@ -295,7 +295,7 @@ def _context(found: Found) -> dict[str, Any]:
     }
 
 
-def _text(found: Found, path: str | None) -> Text | None:
+def _text(found: ShownResult, path: str | None) -> Text | None:
     """The part that was asked for, by its number or by a page that is in it."""
     source = _markdown(path)
     parts = markdown.parts(split_pages(source, found.document.page_count)) if source and source.strip() else []

@@ -27,7 +27,7 @@ _ID_BYTES = 16
 
 
 @dataclass(frozen=True)
-class Found:
+class ShownResult:
     """A document with all that each of its sections shows around its own content."""
 
     standing: Standing
@@ -71,7 +71,7 @@ class Place:
         return cls(int(number), UUID(bytes=data[:_ID_BYTES]))
 
 
-def find(document_id: UUID) -> Found:
+def find(document_id: UUID) -> ShownResult:
     """A document of the asking org with what all of its sections show; 404 where there is none.
 
     Call it inside of the `reading()` that reads the section's own content.
@@ -85,7 +85,7 @@ def find(document_id: UUID) -> Found:
             "chunks": passages.count(org, document_id),
             "connections": connections.count(org, document_id),
         }
-    return Found(
+    return ShownResult(
         standing, published.finished_at if published else None, run_seconds(published) if published else None, counts
     )
 

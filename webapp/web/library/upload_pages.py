@@ -23,7 +23,7 @@ class Rejected:
 
     filename: str
     code: str
-    refusal: sentences.Refusal
+    refusal: sentences.UploadRefusal
 
     def as_json(self) -> dict[str, Any]:
         """One entry of `rejected`."""

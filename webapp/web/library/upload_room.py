@@ -78,5 +78,5 @@ def _too_large(bytes_max: int) -> Problem:
     return Problem(413, "request_too_large", title=sentences.REQUEST_TOO_LARGE.title, detail=detail)
 
 
-def _problem(refusal: sentences.Refusal, reason: str) -> Problem:
+def _problem(refusal: sentences.UploadRefusal, reason: str) -> Problem:
     return Problem(refusal.status, reason, title=refusal.title, detail=refusal.detail)

@@ -119,7 +119,7 @@ def _discard_parts(error: BaseException | None) -> None:
         part.discard()
 
 
-def refusal_problem(refusal: sentences.Refusal, reason: str, **members: Any) -> Problem:
+def refusal_problem(refusal: sentences.UploadRefusal, reason: str, **members: Any) -> Problem:
     """A refusal as the answer to the whole request."""
     return Problem(refusal.status, reason, title=refusal.title, detail=refusal.detail, members=members)
 
