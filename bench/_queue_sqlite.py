@@ -18,7 +18,7 @@ from webapp.db import db
 from webapp.jobs.sql import SqlJobQueue
 from webapp.pipeline.steps import StageContext
 from webapp.runs import lifecycle
-from webapp.worker.workshop import Workshop
+from webapp.worker.process import WorkerProcess
 
 
 def _huey_pickups(folder: str, number: int) -> list[float] | None:
@@ -55,7 +55,7 @@ def _embedded_pickups(folder: str, number: int) -> list[float]:
     with app.app_context():
         upgrade()
         jobs = on_docmill.new_jobs(number)
-        workshop = Workshop(app.extensions["docmill"], print, handlers={on_docmill.STAGE: began.ordinary})
+        workshop = WorkerProcess(app.extensions["docmill"], print, handlers={on_docmill.STAGE: began.ordinary})
         workshop.start()
         queue: SqlJobQueue = app.extensions["docmill"].queue
         found = [began.after(partial(queue.enqueue, [job])) for job in jobs]

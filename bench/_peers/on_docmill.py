@@ -26,7 +26,7 @@ from webapp.jobs.sql import SqlJobQueue
 from webapp.pipeline.steps import StageContext
 from webapp.runs import lifecycle
 from webapp.serving.memory import keep_what_is_loaded
-from webapp.worker.workshop import Workshop
+from webapp.worker.process import WorkerProcess
 
 UNFINISHED = "SELECT FROM document_processing_jobs WHERE status IN ('PENDING', 'PROCESSING') LIMIT 1"
 RUNTIME = "docmill_bench"
@@ -137,9 +137,9 @@ def work(url: str) -> None:
     os._exit(0)
 
 
-def workshop_on(app: Flask) -> Workshop:
+def workshop_on(app: Flask) -> WorkerProcess:
     """A worker with one stage."""
-    return Workshop(app.extensions["docmill"], print, handlers={STAGE: _handle})
+    return WorkerProcess(app.extensions["docmill"], print, handlers={STAGE: _handle})
 
 
 def _job(lease: Lease) -> None:

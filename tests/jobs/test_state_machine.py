@@ -115,9 +115,9 @@ class QueueMachine(RuleBasedStateMachine):
         return lease
 
     def _is_due(self, job: Known) -> bool:
-        return job.due_at is not None and job.due_at <= self.now and self._has_room(job.stage)
+        return job.due_at is not None and job.due_at <= self.now and self._has_free_slot(job.stage)
 
-    def _has_room(self, stage: str) -> bool:
+    def _has_free_slot(self, stage: str) -> bool:
         at_work = sum(job.stage == stage and job.status is PROCESSING for job in self.known.values())
         return not self.paused & {stage, EVERY_STAGE} and at_work < self.limits.get(stage, at_work + 1)
 

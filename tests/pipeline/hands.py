@@ -53,7 +53,7 @@ def attempt_until_idle(workplace: Workplace, rounds: int = LOOKS_MAX) -> list[Ou
 def resume(workplace: Workplace) -> int:
     """What a worker does every few seconds."""
     services: Services = workplace
-    return chores.resume_with_room(services)
+    return chores.resume_with_space(services)
 
 
 def job_of(workplace: Workplace, document_id: UUID) -> JobSnapshot:

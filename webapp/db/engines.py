@@ -53,8 +53,8 @@ def _postgresql_connect_args() -> dict[str, Any]:
 
     Nothing bounds a transaction as a whole: to publish a document of 30,000 passages takes its time.
     """
-    timeouts = " ".join(f"-c {name}={value}" for name, value in _timeouts().items()) + f" {_SERVER_MISSES_US}"
-    return {"connect_timeout": 10, "options": timeouts, "application_name": "docmill", **_WE_MISS_THE_SERVER}
+    timeouts = " ".join(f"-c {name}={value}" for name, value in _timeouts().items()) + f" {_SERVER_KEEPALIVES}"
+    return {"connect_timeout": 10, "options": timeouts, "application_name": "docmill", **_CLIENT_KEEPALIVES}
 
 
 def _timeouts() -> dict[str, str]:
@@ -64,13 +64,13 @@ def _timeouts() -> dict[str, str]:
 # An end that vanishes without a word (a cut network, a machine without power) is missed by the other within half
 # a minute; the system alone would wait for a quarter of an hour, or two hours. A socket in the file system has no
 # such end: there both libpq and the server pass over these settings.
-_WE_MISS_THE_SERVER = {
+_CLIENT_KEEPALIVES = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
-_SERVER_MISSES_US = (
+_SERVER_KEEPALIVES = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25s"
 )
 
@@ -102,7 +102,7 @@ def prepare_postgresql(engine: Engine) -> None:
     role = RoleOfTransactions()
 
     @event.listens_for(engine, "connect")
-    def _settle(connection: "psycopg.Connection[Any]", record: ConnectionPoolEntry) -> None:
+    def _configure(connection: "psycopg.Connection[Any]", record: ConnectionPoolEntry) -> None:
         # The driver would send a BEGIN of its own, and wait for its answer.
         connection.autocommit = True
         # A pooler may hand the next transaction to another session, which knows no statement that this one prepared.

@@ -47,7 +47,7 @@ class _Write:
 
 
 @dataclass
-class _Line:
+class _Queue:
     """What waits, and the thread that works it off. A process ends only when that is done."""
 
     waiting: deque[_Write] = field(default_factory=deque)
@@ -77,19 +77,19 @@ class _Line:
                 _log.exception("not written: %s", write.what)
 
 
-_line = _Line()
+_queue = _Queue()
 
 
 def write_soon(org_id: UUID, what: str, write: Callable[[], object]) -> None:
     """Write this in a transaction of its own, now or shortly. An error that is not about being busy is raised now."""
     soon = _Write(app_ctx.app, org_id, what, write)
-    if not soon.try_now(TURN_SECONDS) and not _line.add(soon):
+    if not soon.try_now(TURN_SECONDS) and not _queue.add(soon):
         _log.error("not written, since too much waits: %s", what)
 
 
 def finish() -> None:
     """Wait until everything is written that was put off."""
-    while (thread := _line.thread) is not None:
+    while (thread := _queue.thread) is not None:
         thread.join()
 
 

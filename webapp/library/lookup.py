@@ -60,11 +60,11 @@ def _newest_run_id() -> ScalarSelect[UUID]:
 
 
 # Made once: polls and pages ask them all the time. `populate_existing` lets a row be as it stands in this transaction.
-_AS_IT_STANDS: dict[str, Any] = {"populate_existing": True}
+_FRESH: dict[str, Any] = {"populate_existing": True}
 _ROWS = select(Document, _newest_run_id()).where(Document.id.in_(bindparam("ids", expanding=True)))
-_ROWS = _ROWS.execution_options(**_AS_IT_STANDS)
+_ROWS = _ROWS.execution_options(**_FRESH)
 _RUNS = select(ProcessingRun).where(ProcessingRun.id.in_(bindparam("ids", expanding=True)))
-_RUNS = _RUNS.execution_options(**_AS_IT_STANDS)
+_RUNS = _RUNS.execution_options(**_FRESH)
 
 
 def newest_runs(ids: Collection[UUID]) -> dict[UUID, UUID | None]:

@@ -46,9 +46,9 @@ def reprocess_matching(
     for ids in _pages(org_id, wanted):
         if is_ending():
             return Queued(count, more=True)
-        room = len(ids) if limit is None else limit - count
-        count += reprocess(services, org_id, ids[:room], priority=priority, stage=stage)
-        if room < len(ids):
+        left = len(ids) if limit is None else limit - count
+        count += reprocess(services, org_id, ids[:left], priority=priority, stage=stage)
+        if left < len(ids):
             return Queued(count, more=True)
     return Queued(count)
 

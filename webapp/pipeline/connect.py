@@ -132,7 +132,7 @@ def _sharing(context: StageContext) -> Iterator[Link]:
 def _store(context: StageContext, links: list[Link]) -> Stored:
     """All of it, or nothing where another result was published meanwhile: that one's own job comes after it."""
     org_id, document_id = context.org_id, context.document_id
-    connections.hold_documents(org_id, {document_id, *(link.document_id for link in links)})
+    connections.lock_documents(org_id, {document_id, *(link.document_id for link in links)})
     if _published(context) is None:
         return Stored(details={"overtaken": True})
     changed = connections.replace(org_id, document_id, links)

@@ -42,13 +42,13 @@ class Result:
 
     extraction: Extraction
     chunks: Sequence[NewChunk]
-    standing: index.StoredChunks
+    stored: index.StoredChunks
     embedding: Vector | None
     """Where the document points as a whole; None where that stays as it is."""
     model: str
     title: str | None
     artifacts: Mapping[str, str]
-    held: values.Held
+    found_values: values.FoundValues
 
 
 def publish(context: StageContext) -> None:
@@ -71,9 +71,9 @@ def end_published(context: StageContext) -> None:
 
 def _gather(context: StageContext) -> Result:
     extraction, staged = load_extraction(context), load_chunks(context)
-    model, standing = context.providers.embedder.model, _standing(context)
+    model, stored = context.providers.embedder.model, _stored(context)
     vectors = None
-    if _models(standing) != {chunk.id: model for chunk in staged}:
+    if _models(stored) != {chunk.id: model for chunk in staged}:
         # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
         embed_missing(context, staged)
         vectors = load_vectors(context, {chunk.sha256 for chunk in staged})
@@ -81,16 +81,18 @@ def _gather(context: StageContext) -> Result:
     return Result(
         extraction=extraction,
         chunks=chunks,
-        standing=standing,
+        stored=stored,
         embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]) if vectors else None,
         model=model,
         title=_title(extraction),
         artifacts=_published(context),
-        held=values.held_by(chunks, [NamedValue(each.name, each.value, each.page) for each in extraction.fields]),
+        found_values=values.values_in(
+            chunks, [NamedValue(each.name, each.value, each.page) for each in extraction.fields]
+        ),
     )
 
 
-def _standing(context: StageContext) -> index.StoredChunks:
+def _stored(context: StageContext) -> index.StoredChunks:
     """What is published now. Nobody but a run of this document changes that, and no other one is at work."""
     if context.is_first_result:
         return {}
@@ -98,8 +100,8 @@ def _standing(context: StageContext) -> index.StoredChunks:
         return index.stored_chunks(context.org_id, context.document_id)
 
 
-def _models(standing: index.StoredChunks) -> dict[UUID, str | None]:
-    return {chunk_id: row.embedding_model for chunk_id, row in standing.items()}
+def _models(stored: index.StoredChunks) -> dict[UUID, str | None]:
+    return {chunk_id: row.embedding_model for chunk_id, row in stored.items()}
 
 
 def _published(context: StageContext) -> dict[str, str]:
@@ -145,8 +147,8 @@ def _store(context: StageContext, result: Result) -> Stored:
     transitions.lock(document_id, org_id)
     if not context.is_first_result:
         _remove_old(org_id, document_id, result.artifacts)
-    changed = index.replace(org_id, document_id, result.chunks, result.standing)
-    values.add(org_id, document_id, result.held)
+    changed = index.replace(org_id, document_id, result.chunks, result.stored)
+    values.add(org_id, document_id, result.found_values)
     _add_fields(org_id, document_id, result.extraction.fields)
     _add_tables(org_id, document_id, result.extraction)
     paths = [{"kind": kind, "path": path} for kind, path in result.artifacts.items()]

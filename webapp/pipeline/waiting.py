@@ -39,7 +39,7 @@ def wait_for_others(context: StageContext, seconds: float) -> None:
 def wait_for(context: StageContext, waits: Waits) -> None:
     """Delay a job that may not make a paid call now; no attempt is counted. LeaseLost.
 
-    Without room the whole stage is paused until there is room (`stage_pause.resume_with_room`). For money only this
+    Without room the whole stage is paused until there is room (`stage_pause.resume_with_space`). For money only this
     job waits.
     """
     queue, lease = context.queue, context.lease

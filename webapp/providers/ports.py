@@ -72,7 +72,7 @@ class BlobStore(Protocol):
     def check(self) -> None:
         """Raise ProviderUnavailable unless the store takes writes now."""
 
-    def check_room(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
+    def check_space(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
         """Raise ProviderUnavailable unless so many bytes can be stored. A test write that old counts as a new one."""
 
 

@@ -177,7 +177,7 @@ def wait_for_database(queue: JobQueue, lease: Lease, trouble: Trouble, seconds: 
         _record(lease, EventKind.JOB_WAITS, None, {"database": trouble})
 
 
-def wait_for_room(queue: JobQueue, lease: Lease, seconds: float) -> None:
+def wait_for_space(queue: JobQueue, lease: Lease, seconds: float) -> None:
     """The same where files find no room: somebody has to make some, and the document's time goes on meanwhile."""
     with transaction(lease.org_id):
         queue.snooze(lease, seconds)

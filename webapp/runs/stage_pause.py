@@ -18,7 +18,7 @@ from webapp.runs import transitions
 # somebody has mended the account.
 _ACCOUNT = {FailureCode.CREDENTIALS_REFUSED, FailureCode.QUOTA_EXHAUSTED}
 _RUNS_AT_ONCE = 500
-_ROOM = (WaitReason.STORAGE_FULL, WaitReason.STORAGE_UNAVAILABLE, WaitReason.DATABASE_FULL)
+_NO_SPACE = (WaitReason.STORAGE_FULL, WaitReason.STORAGE_UNAVAILABLE, WaitReason.DATABASE_FULL)
 
 
 def is_about_the_account(error: BaseException) -> bool:
@@ -38,13 +38,15 @@ def pause_after(queue: JobQueue, lease: Lease, error: JobError) -> None:
             events.record(*ids, EventKind.STAGE_PAUSED, job_id=lease.job_id, details={"code": error.code})
 
 
-def resume_with_room(queue: JobQueue, why_not: Callable[[], WaitReason | None]) -> list[str]:
+def resume_with_space(queue: JobQueue, why_not: Callable[[], WaitReason | None]) -> list[str]:
     """Go on with the stages that were paused for want of room, if there is some now."""
-    waiting = [control.stage for control in queue.controls().values() if control.is_paused and control.reason in _ROOM]
+    waiting = [
+        control.stage for control in queue.controls().values() if control.is_paused and control.reason in _NO_SPACE
+    ]
     if not waiting or why_not() is not None:
         return []
     with transaction(everywhere=True):
-        resumed = [stage for stage in waiting if queue.resume_after(stage, _ROOM)]
+        resumed = [stage for stage in waiting if queue.resume_after(stage, _NO_SPACE)]
         for stage in resumed:
             _restart_time(queue, stage)
     return resumed

@@ -244,10 +244,12 @@ def _after_end(
 
 def _derive_status(document_id: UUID, publishing: UUID | None = None) -> tuple[UUID | None, datetime | None]:
     """A document's status follows from its newest run, and from nothing else; its next run in line, and since when."""
-    state, published, next_id, since = session().execute(_STANDING, {"document": document_id}).one()
+    state, published, next_id, since = session().execute(_NEWEST_AND_NEXT_RUN, {"document": document_id}).one()
     status = status_for(RunState(state), has_result=bool(publishing or published))
     # Objects that the caller has loaded stay as they were: an expired one could not be read after the end.
-    session().execute(_SHOW, {"document": document_id, "to_status": status, "to_published": publishing or published})
+    session().execute(
+        _SET_DOCUMENT_STATUS, {"document": document_id, "to_status": status, "to_published": publishing or published}
+    )
     return next_id, since
 
 
@@ -277,7 +279,7 @@ def _running(condition: ColumnElement[bool], limit: int) -> list[LiveRun]:
     return [LiveRun(*row) for row in found]
 
 
-def _standing() -> Select[str, UUID | None, UUID, datetime]:
+def _newest_and_next_run() -> Select[str, UUID | None, UUID, datetime]:
     """How the newest run of a document stands, what is published, and the oldest of the queued ones.
 
     That one is next, unless a run is at work: a queued one can be cancelled meanwhile.
@@ -298,8 +300,8 @@ def _standing() -> Select[str, UUID | None, UUID, datetime]:
 
 
 # Made once: to make them takes longer than to ask them.
-_STANDING = _standing()
-_SHOW = (
+_NEWEST_AND_NEXT_RUN = _newest_and_next_run()
+_SET_DOCUMENT_STATUS = (
     update(_documents)
     .where(_documents.c.id == bindparam("document", type_=Uuid()))
     .values(status=bindparam("to_status"), published_run_id=bindparam("to_published"))

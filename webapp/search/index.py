@@ -75,18 +75,18 @@ def renew_vectors(org_id: UUID, vectors: Sequence[tuple[UUID, Any]], model: str)
 
 
 def replace(
-    org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], standing: StoredChunks | None = None
+    org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], stored: StoredChunks | None = None
 ) -> IndexChange:
     """Let the document have these passages and no others; `standing` is what it has, where that is known."""
-    standing = stored_chunks(org_id, document_id) if standing is None else standing
+    stored = stored_chunks(org_id, document_id) if stored is None else stored
     coming = {chunk.id: chunk for chunk in chunks}
-    gone = [chunk_id for chunk_id in standing if chunk_id not in coming]
+    gone = [chunk_id for chunk_id in stored if chunk_id not in coming]
     _delete(org_id, gone)
-    kept = [chunk for chunk in chunks if chunk.id in standing]
+    kept = [chunk for chunk in chunks if chunk.id in stored]
     if kept:
-        _move(org_id, [chunk for chunk in kept if _place(chunk) != _place(standing[chunk.id])], standing)
-        _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != standing[chunk.id].embedding_model])
-    _add(org_id, document_id, [chunk for chunk in chunks if chunk.id not in standing])
+        _move(org_id, [chunk for chunk in kept if _place(chunk) != _place(stored[chunk.id])], stored)
+        _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != stored[chunk.id].embedding_model])
+    _add(org_id, document_id, [chunk for chunk in chunks if chunk.id not in stored])
     return IndexChange(added=len(chunks) - len(kept), kept=len(kept), removed=len(gone))
 
 
@@ -102,19 +102,19 @@ def _delete(org_id: UUID, ids: Iterable[UUID]) -> None:
         session().execute(delete(Chunk).where(Chunk.org_id == org_id, Chunk.id.in_(part)), **_UNWATCHED)
 
 
-def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: StoredChunks) -> None:
+def _move(org_id: UUID, chunks: Sequence[NewChunk], stored: StoredChunks) -> None:
     """Renumber, one after the other: at every moment a place belongs to one passage only."""
-    moves = [(standing[chunk.id].ordinal, chunk.ordinal, chunk.id) for chunk in chunks]
+    moves = [(stored[chunk.id].ordinal, chunk.ordinal, chunk.id) for chunk in chunks]
     change = update(Chunk).where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
     for part in batches(in_free_places(moves), ROWS_AT_ONCE):
         steps = [{"the_id": chunk_id, "place": place} for chunk_id, place in part]
         session().connection().execute(change.values(ordinal=bindparam("place")), steps)
-    _update(org_id, _PLACE, [chunk for chunk in chunks if _is_elsewhere(chunk, standing)])
+    _update(org_id, _PLACE, [chunk for chunk in chunks if _is_elsewhere(chunk, stored)])
 
 
-def _is_elsewhere(chunk: NewChunk, standing: StoredChunks) -> bool:
+def _is_elsewhere(chunk: NewChunk, stored: StoredChunks) -> bool:
     """Whether more than its number has changed."""
-    return _place(chunk)[1:] != _place(standing[chunk.id])[1:]
+    return _place(chunk)[1:] != _place(stored[chunk.id])[1:]
 
 
 def in_free_places(moves: Sequence[tuple[int, int, UUID]]) -> Iterator[tuple[UUID, int]]:

@@ -62,7 +62,7 @@ class Shared:
     rarity: float
 
 
-Held = Sequence[tuple[UUID, str]]
+FoundValues = Sequence[tuple[UUID, str]]
 """Passages, each with a value that it holds."""
 
 
@@ -82,7 +82,7 @@ def values_of(text: str) -> list[str]:
     return list(found)[:VALUES_PER_PASSAGE_MAX]
 
 
-def held_by(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> Held:
+def values_in(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> FoundValues:
     """Find the values of all passages of a document: too much work for an open transaction."""
     pairs = {(chunk.id, value) for chunk in chunks for value in values_of(chunk.text)}
     pairs.update(_placed(chunks, named))
@@ -94,7 +94,7 @@ def remove(org_id: UUID, document_id: UUID) -> None:
     session().execute(_REMOVE, {"org": org_id, "document": document_id})
 
 
-def add(org_id: UUID, document_id: UUID, held: Held) -> None:
+def add(org_id: UUID, document_id: UUID, held: FoundValues) -> None:
     """Let a document's passages have these values, in the transaction that publishes them."""
     own = {"org_id": org_id, "document_id": document_id}
     for part in batches(held, ROWS_PER_STATEMENT):

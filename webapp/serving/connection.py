@@ -82,7 +82,7 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
         self.deadline = time.monotonic() + patience.head_seconds
         self.looked_at_bytes = 0
         self.drained_bytes = 0
-        self.has_large_place = False
+        self.counts_as_large = False
         self._patience = patience
         sock.patience = patience
         # Kept by the kernel, since gunicorn takes a socket's own time limit away again.

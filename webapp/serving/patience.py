@@ -46,12 +46,12 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         self._waiting: dict[ClientConnection, None] = {}
         self._closing: dict[ClientConnection, None] = {}
         # Requests with a large body, when as many as may have a thread have one.
-        self._in_line: dict[ClientConnection, None] = {}
-        self._large_at_work = 0
+        self._queued: dict[ClientConnection, None] = {}
+        self._large_in_threads = 0
         self.large_at_once = large_at_once(self.cfg.threads)
         self._by_address: Counter[str] = Counter()
         self._looks_again_at = 0.0
-        self._at_work = threading.local()
+        self._answering = threading.local()
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
@@ -64,7 +64,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         application = self.wsgi
 
         def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-            environ[ENVIRON_KEY] = self._at_work.connection.inflow
+            environ[ENVIRON_KEY] = self._answering.connection.inflow
             answer: Iterable[bytes] = application(environ, start_response)
             return answer
 
@@ -97,23 +97,23 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         while self.nr_conns >= self.worker_connections:
             # Whoever has dawdled longest makes room; a newcomer who speaks at once is served before that.
             others = (one for one in self._waiting if one is not conn)
-            if not self._drop_one([*self._closing, *others, *self._in_line]):
+            if not self._drop_one([*self._closing, *others, *self._queued]):
                 break
 
     def handle(self, conn: ClientConnection) -> Any:
         """Read a request and answer it, in a thread."""
-        self._at_work.connection = conn
+        self._answering.connection = conn
         try:
             conn.begin()
             return super().handle(conn)
         finally:
-            del self._at_work.connection
+            del self._answering.connection
 
     def finish_request(self, conn: ClientConnection, fs: Any) -> None:
         """Its answer is out; back in the main loop."""
-        if conn.has_large_place:
-            conn.has_large_place = False
-            self._large_at_work -= 1
+        if conn.counts_as_large:
+            conn.counts_as_large = False
+            self._large_in_threads -= 1
             self._let_large_ones_in()
         try:
             is_kept = not fs.cancelled() and bool(fs.result())
@@ -134,7 +134,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
     def murder_keepalived(self, force: bool = False) -> None:
         """At the very end, whoever is left; until then `murder_pending` looks at everybody."""
         if force:
-            for conn in [*self._waiting, *self._in_line, *self._closing]:
+            for conn in [*self._waiting, *self._queued, *self._closing]:
                 self._drop(conn)
 
     def murder_pending(self) -> None:
@@ -145,7 +145,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         self._looks_again_at = now + _LOOK_SECONDS
         for conn in [conn for conn in self._waiting if conn.is_late(now)]:
             self._give_up(conn)
-        for conn in [conn for conn in self._in_line if now > conn.deadline]:
+        for conn in [conn for conn in self._queued if now > conn.deadline]:
             self._answer(
                 conn,
                 503,
@@ -199,15 +199,15 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             self.enqueue_req(conn)
             return
         conn.deadline = time.monotonic() + self.patience.body_seconds
-        self._in_line[conn] = None
+        self._queued[conn] = None
         self._let_large_ones_in()
 
     def _let_large_ones_in(self) -> None:
-        while self._in_line and self._large_at_work < self.large_at_once:
-            conn = next(iter(self._in_line))
+        while self._queued and self._large_in_threads < self.large_at_once:
+            conn = next(iter(self._queued))
             self._forget(conn)
-            conn.has_large_place = True
-            self._large_at_work += 1
+            conn.counts_as_large = True
+            self._large_in_threads += 1
             self.enqueue_req(conn)
 
     def _give_up(self, conn: ClientConnection) -> None:
@@ -267,7 +267,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
 
     def _forget(self, conn: ClientConnection) -> None:
         self._waiting.pop(conn, None)
-        self._in_line.pop(conn, None)
+        self._queued.pop(conn, None)
         self._closing.pop(conn, None)
         with suppress(KeyError, ValueError, OSError):
             self.poller.unregister(conn.sock)

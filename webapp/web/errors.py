@@ -20,7 +20,7 @@ from webapp.web.safe_paths import own_path
 _log = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = "5"
 
-_NO_ROOM = ("There is no room left", "Nothing can be stored until whoever runs Docmill makes some room.")
+_NO_SPACE = ("There is no room left", "Nothing can be stored until whoever runs Docmill makes some room.")
 # Title and detail by reason, else by status.
 _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     400: ("That request could not be understood", "Something in it is missing or malformed."),
@@ -76,8 +76,8 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "What was stored is safe. Try again in a moment: the same file sent twice makes one document.",
     ),
     "database_busy": ("Docmill is very busy right now", "It could not be done in time. Try again in a moment."),
-    "database_full": _NO_ROOM,
-    "storage_full": _NO_ROOM,
+    "database_full": _NO_SPACE,
+    "storage_full": _NO_SPACE,
     503: ("Docmill is not available right now", "A part that it needs does not answer. Try again in a moment."),
 }
 

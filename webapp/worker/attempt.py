@@ -85,7 +85,7 @@ class Attempts:
         context = self._context(claimed, stopping)
         with self.watch(context):
             error = self._work(context)
-        outcome = Outcome.COMPLETED if error is None else self._settle(context, error)
+        outcome = Outcome.COMPLETED if error is None else self._store_end(context, error)
         return _note(claimed.lease, outcome, error, _step(context))
 
     def _claimed(self, lease: Lease) -> list[Claimed]:
@@ -129,7 +129,7 @@ class Attempts:
         except BaseException as error:  # noqa: BLE001
             return error
 
-    def _settle(self, context: StageContext, error: BaseException) -> Outcome:
+    def _store_end(self, context: StageContext, error: BaseException) -> Outcome:
         """Store the end, for as long as it takes the database to come back.
 
         A commit whose answer was lost may have happened; then the lease is gone, and the second
@@ -171,7 +171,7 @@ class Attempts:
                 stage_pause.pause_after(queue, lease, _job_error(context, error))
                 outcome = Outcome.RELEASED
             case ProviderError(code=FailureCode.STORAGE_FULL):
-                lifecycle.wait_for_room(queue, lease, spread(FULL_PAUSE_SECONDS))
+                lifecycle.wait_for_space(queue, lease, spread(FULL_PAUSE_SECONDS))
                 outcome = Outcome.SNOOZED
             case ProviderError():
                 outcome = _OUTCOMES[lifecycle.end_after(queue, lease, error, _step(context))]

@@ -115,15 +115,15 @@ def book_lost_calls(services: Services) -> int:
     return len(found)
 
 
-def resume_with_room(services: Services) -> int:
+def resume_with_space(services: Services) -> int:
     """Go on with stages that were paused because nothing could be stored, once something can be."""
 
     def why_not() -> WaitReason | None:
         with reading(everywhere=True):
             org = next(iter(orgs.everyone()), None)
-        return gates.lacks_room(services.providers.blobs, org.id) if org else None
+        return gates.lacks_space(services.providers.blobs, org.id) if org else None
 
-    resumed = stage_pause.resume_with_room(services.queue, why_not)
+    resumed = stage_pause.resume_with_space(services.queue, why_not)
     if resumed:
         _log.warning("there is room again: goes on with %s", ", ".join(resumed))
     return len(resumed)

@@ -16,9 +16,9 @@ from webapp.services import Services
 from webapp.worker.attempt import Handler
 from webapp.worker.handlers import HANDLERS
 from webapp.worker.locks import ProcessLock, host_lock
+from webapp.worker.process import WorkerProcess
 from webapp.worker.shutdown import Shutdown
 from webapp.worker.threads import Guarded
-from webapp.worker.workshop import Workshop
 
 _log = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ class EmbeddedHost:
         self._shutdown = Shutdown()
         self._is_working = threading.Event()
         self._has_ended = True
-        self._workshop = Workshop(services, self._shutdown.on_broken, handlers)
-        self._shutdown.on_hurry = self._workshop.hurry
+        self._process = WorkerProcess(services, self._shutdown.on_broken, handlers)
+        self._shutdown.on_hurry = self._process.hurry
         self._thread = Guarded("host", self._host, self._end_process)
 
     def start(self) -> None:
@@ -60,20 +60,20 @@ class EmbeddedHost:
         lock = host_lock(db.engine)
         if not self._become_host(lock):
             return
-        self._workshop.start()
+        self._process.start()
         self._is_working.set()
-        while not self._shutdown.wait(self._workshop.check_seconds):
-            self._workshop.check()
+        while not self._shutdown.wait(self._process.check_seconds):
+            self._process.check()
             if not lock.is_held():
                 self._shutdown.on_broken("the host's lock was lost")
-        self._has_ended = self._workshop.drain()
+        self._has_ended = self._process.drain()
         lock.release()
         if self._shutdown.failure:
             self._end_process(self._shutdown.failure)
 
     def _become_host(self, lock: ProcessLock) -> bool:
         """Wait for the tables, then for the lock; False when the process ends first."""
-        while not self._workshop.is_database_ready():
+        while not self._process.is_database_ready():
             if self._shutdown.wait(self._poll_seconds):
                 return False
         is_logged = False

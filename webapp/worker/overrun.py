@@ -47,9 +47,9 @@ class Overruns:
         """The present thread ends; says whether it still had its place."""
         with self._lock:
             self._sitting.pop(threading.current_thread(), None)
-            had_place = threading.current_thread() not in self._given_up
+            had_seat = threading.current_thread() not in self._given_up
             self._given_up.discard(threading.current_thread())
-        return had_place
+        return had_seat
 
     def give_up(self) -> list[tuple[threading.Thread, Seat]]:
         """The threads whose time was over a while ago, and their seats: both are given up from now on."""

@@ -28,7 +28,7 @@ AFTER_MIDNIGHT_SECONDS = 5.0
 # On PostgreSQL a trial leaves dead rows until the next vacuum, so its result is believed for longer.
 _BELIEVED_SECONDS = {"postgresql": 10.0, "sqlite": 1.0}
 _BELIEVED_TIMES_AS_LONG = 20.0
-_had_room_at: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()
+_had_space_at: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ def before_paid_call(context: StageContext, provider: str) -> None:
     """Raise Waits if the answer of a paid call could not be stored, or the day's money is spent."""
     if provider == FREE:
         return
-    if reason := lacks_room(context.providers.blobs, context.org_id):
+    if reason := lacks_space(context.providers.blobs, context.org_id):
         raise Waits(reason)
     if is_spent(context.org_id, context.spend_per_day):
         raise Waits(WaitReason.SPEND_LIMIT, seconds_until_tomorrow() + AFTER_MIDNIGHT_SECONDS)
 
 
-def lacks_room(blobs: BlobStore, org_id: UUID) -> WaitReason | None:
+def lacks_space(blobs: BlobStore, org_id: UUID) -> WaitReason | None:
     """Why an answer could not be stored now; None where it could."""
     try:
-        blobs.check_room()
+        blobs.check_space()
     except ProviderError as error:
         is_full = error.code is FailureCode.STORAGE_FULL
         return WaitReason.STORAGE_FULL if is_full else WaitReason.STORAGE_UNAVAILABLE
@@ -70,7 +70,7 @@ def lacks_room(blobs: BlobStore, org_id: UUID) -> WaitReason | None:
 def is_database_full(org_id: UUID) -> bool:
     """Whether the database takes no more rows. That it does is believed for a while: each trial is a write."""
     engine = db.engine
-    if monotonic() - _had_room_at.get(engine, float("-inf")) < _BELIEVED_SECONDS[engine.dialect.name]:
+    if monotonic() - _had_space_at.get(engine, float("-inf")) < _BELIEVED_SECONDS[engine.dialect.name]:
         return False
     try:
         # The whole transaction is rolled back: a full SQLite ends it by itself, savepoints included.
@@ -81,7 +81,7 @@ def is_database_full(org_id: UUID) -> bool:
         if trouble_of(error) is Trouble.FULL:
             return True
         raise
-    _had_room_at[engine] = monotonic()
+    _had_space_at[engine] = monotonic()
     return False
 
 

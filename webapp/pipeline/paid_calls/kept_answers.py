@@ -141,13 +141,13 @@ def _homes(org_id: UUID, key: str) -> list[str]:
 
 
 def _save(org_id: UUID, vectors: Vectors) -> None:
-    held = _held_texts(org_id, vectors)
-    if held:
-        by_text = {sha256: vector for sha256, vector in vectors.by_text.items() if sha256 in held}
+    kept = _texts_in_documents(org_id, vectors)
+    if kept:
+        by_text = {sha256: vector for sha256, vector in vectors.by_text.items() if sha256 in kept}
         vector_cache.save(org_id, vectors.model, by_text)
 
 
-def _held_texts(org_id: UUID, vectors: Vectors) -> Collection[str]:
+def _texts_in_documents(org_id: UUID, vectors: Vectors) -> Collection[str]:
     """Those that some document has. One that is being processed may have any of them: it is not cut yet."""
     own = and_(Document.org_id == org_id, Document.id == vectors.document_id)
     at_work = and_(ProcessingRun.org_id == org_id, ProcessingRun.state == RunState.RUNNING)

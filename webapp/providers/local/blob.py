@@ -144,7 +144,7 @@ class LocalBlobStore:
             if not self._blobs.is_dir():
                 raise FileNotFoundError(errno.ENOENT, "no folder of blobs")
 
-    def check_room(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
+    def check_space(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
         """Look at the disk's free space, and write and remove a little unless that went well so recently."""
         check_free(self._incoming, self._free_min_bytes + size_bytes)
         if monotonic() - self._written_at < recent_seconds:

@@ -225,7 +225,7 @@ def _doctor() -> None:
         click.echo(f"warning: {warning}")
     if not failed:
         _show_operators()
-        _show_room()
+        _show_space()
         _show_work()
     if failed or not all(well):
         raise SystemExit(1)
@@ -276,10 +276,10 @@ def _show_operators() -> None:
             click.echo(f"warning: {_NO_OPERATOR}")
 
 
-def _show_room() -> None:
+def _show_space() -> None:
     """Whether paid calls may be made: their answers need room. Less than that is no fault of the installation's."""
     try:
-        services().providers.blobs.check_room()
+        services().providers.blobs.check_space()
     except ProviderError as error:
         click.echo(f"room: {one_line(error.message)}; no paid call is made until there is some")
     else:

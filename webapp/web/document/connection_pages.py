@@ -44,7 +44,7 @@ def show(document_id: UUID) -> Response:
         around = connections.neighbours(org, document_id, NEIGHBOURS_SHOWN)
     next_start = place.start + SHOWN if len(listed) > SHOWN else None
     cursor = found.cursor(next_start) if next_start else None
-    nodes = graph.ring(around)
+    nodes = graph.circle(around)
     return show_section(
         found,
         "connections",

@@ -19,13 +19,13 @@ from webapp.search import passages
 from webapp.web import blobs, fragments, markdown, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
 from webapp.web.document import recordings, results
-from webapp.web.document.results import Place, ShownResult, find, number_in_query, standing_of
+from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
+from webapp.web.document_view import document_json, run_json
 from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
 from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note, note_download
-from webapp.web.standing import document_json, run_json
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
 pages.add_app_template_filter(markdown.render, "as_html")
@@ -69,7 +69,7 @@ def show(document_id: UUID) -> Response:
         found = find(document_id)
         paths = lookup.artifact_paths(org, document_id)
     if fragments.is_for_program():
-        return jsonify({**document_json(found.standing), "counts": found.counts})
+        return jsonify({**document_json(found.view), "counts": found.counts})
     results.expect_run(found.document, results.asked_run())
     recording = recordings.find(services(), found.document, paths)
     text = None if recording else _text(found, paths.get("markdown"))
@@ -80,15 +80,15 @@ def show(document_id: UUID) -> Response:
 def status(document_id: UUID) -> Response:
     """How far it is: JSON, or the fragment that asked, which polls again only while there is more to come."""
     if fragments.is_for_program() or not fragments.wants_fragment():
-        return jsonify(standing_of(document_id).as_json())
+        return jsonify(view_of(document_id).as_json())
     if request.args.get("view") == "page":
         found = find(document_id)
         response = fragments.replacing("document/_status.html", **_context(found))
-        standing = found.standing
+        view = found.view
     else:
-        standing = standing_of(document_id)
-        response = fragments.replacing("library/_status.html", row=standing)
-    return response if standing.is_processing else fragments.trigger(response, "document-changed")
+        view = view_of(document_id)
+        response = fragments.replacing("library/_status.html", row=view)
+    return response if view.is_processing else fragments.trigger(response, "document-changed")
 
 
 @pages.get("/fields")
@@ -212,13 +212,13 @@ def cancel_run(document_id: UUID, run_id: UUID) -> Response:
 
 def _answer_changed(document_id: UUID, status: int) -> Response:
     """How the document stands now, in the form that was asked for."""
-    standing = standing_of(document_id)
+    view = view_of(document_id)
     if fragments.is_for_program():
-        return make_response(jsonify(standing.as_json()), status)
+        return make_response(jsonify(view.as_json()), status)
     if not fragments.wants_fragment():
         return make_response(redirect(url_for(".show", document_id=document_id), 303))
     if request.form.get("from") == "library":
-        response = fragments.replacing("library/_row.html", row=standing)
+        response = fragments.replacing("library/_row.html", row=view)
     else:
         response = fragments.replacing("document/_live.html", **_context(find(document_id)))
     return fragments.trigger(response, "document-changed")
@@ -289,7 +289,7 @@ def _sections(found: ShownResult) -> list[Section]:
 def _context(found: ShownResult) -> dict[str, Any]:
     return {
         "document": found.document,
-        "live": found.standing,
+        "live": found.view,
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
     }

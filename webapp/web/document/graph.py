@@ -31,7 +31,7 @@ class Node:
     width: float
 
 
-def ring(found: Sequence[Neighbour]) -> list[Node]:
+def circle(found: Sequence[Neighbour]) -> list[Node]:
     """All around the middle, the most connected on top. None stands right below it: there is its own name."""
     most = max((each.connections for each in found), default=1)
     aside = 0.0 if len(found) % 2 else 0.5

@@ -37,7 +37,7 @@ def oldest_due_seconds(stages: Iterable[float | None]) -> float | None:
     return max((seconds for seconds in stages if seconds is not None), default=None)
 
 
-def at_work() -> dict[str, int]:
+def running_by_stage() -> dict[str, int]:
     """How many jobs of each stage are at work, of everybody who may be seen."""
     counted = select(Job.stage, func.count()).where(text(LEASED)).group_by(Job.stage)
     return {row[0]: row[1] for row in session().execute(counted)}

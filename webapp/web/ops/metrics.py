@@ -20,7 +20,7 @@ from webapp.db.bounded import COUNTED_MAX, Count
 from webapp.library import lookup
 from webapp.web.access import services
 from webapp.web.ops.figures import oldest_due_seconds
-from webapp.web.ops.limits_view import has_room, org_limits
+from webapp.web.ops.limits_view import has_space, org_limits
 
 # A scrape costs the same however many rows there are.
 _UP_TO = f"counted up to {COUNTED_MAX}"
@@ -95,7 +95,7 @@ class _OrgFigures(Collector):
         yield GaugeMetricFamily(
             "docmill_spent_today", "Estimated price of today's paid calls (UTC)", limits.spent_today
         )
-        yield GaugeMetricFamily("docmill_storage_room", "1 where files and answers can be stored", int(has_room()))
+        yield GaugeMetricFamily("docmill_storage_room", "1 where files and answers can be stored", int(has_space()))
         held = {name: int(control.allowance() == 0) for name, control in controls.items()}
         yield _gauge("docmill_stage_held", "1 where a stage is paused or rests; * stands for all", held, "stage")
 

@@ -29,7 +29,7 @@ from webapp.web.errors import Problem
 from webapp.web.exposure import exposure
 from webapp.web.formatting import counts_json
 from webapp.web.ops import figures
-from webapp.web.ops.limits_view import has_room, org_limits
+from webapp.web.ops.limits_view import has_space, org_limits
 from webapp.web.ops.provider_rows import provider_rows
 from webapp.web.ops.spending import spending
 from webapp.web.ops.stage_pages import drained_by, installation_figures, stage_rows
@@ -206,7 +206,7 @@ def _overview(org: UUID) -> dict[str, Any]:
         "is_drained": drained is not None and drained.is_paused,
         "drained": drained,
         "installation": installation_figures() if principal().is_operator else None,
-        "has_room": has_room(),
+        "has_room": has_space(),
         "warnings": list(exposure().warnings()) if principal().is_operator else [],
         "mode": settings.execution.value,
         "providers": provider_rows(),

@@ -130,7 +130,7 @@ def stage_rows(org: UUID) -> list[StageRow]:
     """Every stage there is, and every one that somebody said something about, in the order of the pipelines."""
     queue = services().queue
     with reading(everywhere=True):
-        controls, at_work = queue.controls(), figures.at_work()
+        controls, at_work = queue.controls(), figures.running_by_stage()
     with reading(org):
         counts = queue.stage_counts(org)
         known = actors.names(org, [control.changed_by for control in controls.values()])

@@ -27,7 +27,7 @@ _HOUR = 3600.0
 _DAY = 24 * _HOUR
 _SOON = 600.0
 _SHORTLY = 10.0
-_ROOM_SECONDS = 10.0
+_SPACE_SECONDS = 10.0
 _SPENDING_SECONDS = 300.0
 _OVERDUE_PART = 1 / 24
 _OLD_TABLES = "the database's tables are not up to date; waiting for: flask --app wsgi db upgrade"
@@ -37,7 +37,7 @@ _NO_ROLE = (
 )
 
 
-class Workshop:
+class WorkerProcess:
     """Start it, check it, drain it, from threads that can use the database.
 
     `on_broken` is called, from any thread, when this process can't work any more.
@@ -160,7 +160,7 @@ class Workshop:
                 # A short time limit is worth little when its end is noticed a minute late.
                 min(every, max(0.1, timeout * _OVERDUE_PART)),
             ),
-            Timer("resume with room", partial(chores.resume_with_room, services), _ROOM_SECONDS, _SHORTLY),
+            Timer("resume with space", partial(chores.resume_with_space, services), _SPACE_SECONDS, _SHORTLY),
             Timer("wake spenders", partial(chores.wake_spenders, services), _SPENDING_SECONDS, _SHORTLY),
             Timer("prune", partial(retention.prune, services, self._ending), _HOUR, _SOON),
             Timer("sweep incoming", partial(chores.sweep_incoming, services), _HOUR, _SOON),

@@ -33,7 +33,7 @@ class StepState:
 
 
 @dataclass(frozen=True)
-class Standing:
+class DocumentView:
     """What is shown of a document's processing. Templates read the lower-case words."""
 
     document: Document
@@ -160,12 +160,12 @@ class Standing:
         return dict(self.job.checkpoint) if self.job else {}
 
 
-def standings(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[Standing]:
+def document_views(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[DocumentView]:
     """The standing of each row, with one query for all their jobs, and one for their stages where a job waits."""
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
     controls = queue.controls() if any(job.status is JobStatus.PENDING for job in jobs.values()) else {}
     found = [(row, jobs.get(row.run.id) if row.run else None) for row in rows]
-    return [Standing(row.document, row.run, job, _waits_for(job, controls)) for row, job in found]
+    return [DocumentView(row.document, row.run, job, _waits_for(job, controls)) for row, job in found]
 
 
 def _waits_for(job: JobSnapshot | None, controls: Mapping[str, StageControl]) -> str | None:
@@ -207,9 +207,9 @@ def run_json(run: ProcessingRun) -> dict[str, Any]:
     }
 
 
-def document_json(standing: Standing) -> dict[str, Any]:
+def document_json(view: DocumentView) -> dict[str, Any]:
     """A document for programs."""
-    document = standing.document
+    document = view.document
     return {
         "id": document.id,
         "filename": document.filename,
@@ -221,12 +221,12 @@ def document_json(standing: Standing) -> dict[str, Any]:
         "page_count": document.page_count,
         "language": document.language,
         "warnings": document.warnings or [],
-        "has_result": standing.has_result,
+        "has_result": view.has_result,
         "published_run_id": document.published_run_id,
         "created_at": document.created_at,
         "updated_at": document.updated_at,
-        "error": standing.as_json()["error"],
-        "run": run_json(standing.run) if standing.run else None,
+        "error": view.as_json()["error"],
+        "run": run_json(view.run) if view.run else None,
     }
 
 
