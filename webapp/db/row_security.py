@@ -1,7 +1,7 @@
-"""Whether the database itself keeps orgs apart: row-level security is of no use to a role that it does not apply to.
+"""Checks whether row-level security applies to our role, so that the database itself keeps orgs apart.
 
-Queries name their org themselves. This is the second net, for a query that forgets to. Many images and providers hand
-out a role that falls through it; transactions then run as another role (see webapp/db/role.py).
+Queries name their org themselves; this protects from a query that forgets to. Many images and providers hand out a role
+to which row-level security does not apply; transactions then run as another role (see webapp/db/role.py).
 """
 
 from sqlalchemy import text
@@ -34,7 +34,7 @@ _TABLES = text("""
 
 
 def fault() -> str | None:
-    """Why row-level security does not hold here, in a sentence; None where it does, and on SQLite, which has none."""
+    """A sentence that says why row-level security does not work here; None where it does, and on SQLite."""
     if not _is_postgresql():
         return None
     with reading(everywhere=True) as session:
@@ -59,12 +59,12 @@ _ADVICE_TO_UPGRADE = (
 
 
 def refusal(settings: Settings) -> str | None:
-    """The fault, where it is a reason not to start: one person's own process may do without the second net."""
+    """The fault, where the process must not start because of it; the embedded mode may do without."""
     return fault() if _is_required(settings) else None
 
 
 def awaits_upgrade(settings: Settings) -> bool:
-    """Whether the fault is the role's, and `flask db upgrade` has yet to make the serving role that mends it."""
+    """Whether `flask db upgrade` will repair the fault by creating the serving role."""
     if not _is_required(settings) or not _is_postgresql():
         return False
     with reading(everywhere=True) as session:
@@ -72,7 +72,7 @@ def awaits_upgrade(settings: Settings) -> bool:
 
 
 def notice() -> str | None:
-    """That transactions run as another role than the one that was given, in a sentence; None where they do not."""
+    """A sentence that says that transactions run as another role than the login; None where they don't."""
     if not _is_postgresql():
         return None
     with reading(everywhere=True) as session:
@@ -80,7 +80,7 @@ def notice() -> str | None:
 
 
 def notice_in(session: Session) -> str | None:
-    """The same, in a transaction that is open."""
+    """The same, inside an open transaction."""
     login = session.execute(_LOGIN).one_or_none() if _is_postgresql() else None
     if login is None:
         return None

@@ -31,10 +31,10 @@ AnyRow = Row[*tuple[Any, ...]]
 Found = TypeVar("Found")
 
 _NEWEST = UUID(int=2**128 - 1)
-# Those beyond are woken a moment later.
+# Of one call; the rest become due with the next one.
 _WOKEN_MAX = 1_000
 
-# What failed is kept, since it can be tried again.
+# Failed jobs are kept, since they can be retried.
 _COMPLETED = Prunable(statements.jobs, statements.jobs.c.completed_at, statements.jobs.c.status == JobStatus.COMPLETED)
 
 
@@ -52,7 +52,7 @@ class SqlJobQueue:
         self._stage_limits = dict(stage_limits or {})
         self._claims = Claims(self._stage_limits)
 
-    # Coming and going.
+    # Enqueue, claim, heartbeat.
 
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
         if not jobs:
@@ -87,11 +87,11 @@ class SqlJobQueue:
         with _scoped(transaction) as (connection, _):
             beaten = set(connection.execute(statements.BEAT, _these(leases)).scalars())
             passed_by = [lease for lease in leases if lease.job_id not in beaten]
-            # Locked by its own store, or lost: a look without a lock tells them apart.
+            # A row that was skipped is locked by its own attempt's store, or its lease is lost: a read tells which.
             still = connection.execute(statements.STILL_MINE, _these(passed_by)).scalars() if passed_by else ()
             return beaten.union(still)
 
-    # What a worker does with its own job.
+    # What a worker does with a job that it has a lease for.
 
     def fence(self, lease: Lease) -> None:
         with _scoped(transaction) as (connection, _):
@@ -161,7 +161,7 @@ class SqlJobQueue:
     def cancel_run(self, run_id: UUID) -> int:
         return self._change_run(statements.CANCEL_RUN, run_id)
 
-    # Looking.
+    # Reads.
 
     def get(self, job_id: UUID) -> JobSnapshot | None:
         with _scoped(reading) as (connection, org):
@@ -193,7 +193,7 @@ class SqlJobQueue:
         return self._of_runs([run_id])
 
     def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, JobSnapshot]:
-        # From the oldest to the newest: of each run the last one stays.
+        # Oldest first, so that each run's newest job is the one that stays in the mapping.
         found = self._of_runs(run_ids) if run_ids else []
         return {job.run_id: job for job in found}
 
@@ -211,7 +211,7 @@ class SqlJobQueue:
             found = connection.execute(statement, {"org": org_id}).one()
         return {status: Count.of(number) for status, number in zip(JobStatus, found, strict=True)}
 
-    # What holds for a stage.
+    # Stage controls.
 
     def pause(self, stage: str, reason: str | None = None, by: str | None = None) -> None:
         with _scoped(transaction) as (connection, _):
@@ -277,7 +277,7 @@ class SqlJobQueue:
 def _pieces(
     connection: Connection, values: dict[str, Any], status: JobStatus, stage: str | None
 ) -> list[tuple[JobStatus, str | None]]:
-    """The pieces of the index that hold the jobs of a state: one for each stage."""
+    """The ranges of the index that have the jobs of a state: one for each stage."""
     if stage is not None or status is JobStatus.PROCESSING:
         return [(status, stage)]
     stages = connection.scalars(statements.stages_of(status), values).all()
@@ -286,7 +286,7 @@ def _pieces(
 
 @contextmanager
 def _scoped(opener: Callable[..., AbstractContextManager[Session]]) -> Iterator[tuple[Connection, UUID | None]]:
-    """The caller's transaction and its org; where none is open, one of our own that sees every org."""
+    """The caller's transaction and its org; where none is open, a new one for all orgs."""
     with opener(everywhere=True) as opened:
         scope: TransactionScope = opened.info["scope"]
         yield opened.connection(), scope.org_id
@@ -308,7 +308,7 @@ def _is_duplicate(error: BaseException | None) -> bool:
 
 
 def _lost(lease: Lease) -> LeaseLost:
-    return LeaseLost(f"job {lease.job_id} is no longer held under lease {lease.lease_id}")
+    return LeaseLost(f"job {lease.job_id} no longer has the lease {lease.lease_id}")
 
 
 def _values_of(job: NewJob) -> dict[str, Any]:

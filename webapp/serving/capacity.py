@@ -9,7 +9,7 @@ _FILES_WANTED = 4096
 
 
 def connections_max() -> int:
-    """As many as open files allow; the limit of these is raised as far as the system lets us."""
+    """The number of connections that the open-files limit allows; the limit is raised as far as possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = max(soft, _FILES_WANTED)
@@ -20,7 +20,7 @@ def connections_max() -> int:
 
 
 def upload_seats(threads: int) -> int:
-    """How many uploads may be received at once: a quarter of the threads is never held by slow ones."""
+    """How many uploads may be received at once: slow ones leave a quarter of the threads free."""
     return max(1, threads - max(1, threads // 4))
 
 

@@ -1,4 +1,4 @@
-"""One client's connection: its socket, what has come of its next request, and until when it may be in this state."""
+"""A client's connection: its socket, what has come of its next request, and the deadline of its present state."""
 
 import errno
 import os
@@ -18,14 +18,14 @@ _BLOCK_BYTES = 1 << 18
 
 
 class PacedSocket(socket.socket):
-    """A socket whose reader must not be too slow: a thread writes to it."""
+    """A socket that fails when its reader is too slow, since a thread writes to it."""
 
     patience = Patience()
     _waited_seconds = 0.0
     _sent_bytes = 0
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Send all of it, however often the kernel takes a part."""
+        """Send all of the data, at the pace that is asked for."""
         rest = memoryview(data).cast("B")
         while rest:
             began = time.monotonic()
@@ -37,7 +37,7 @@ class PacedSocket(socket.socket):
             rest = rest[sent:]
 
     def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
-        """The same for a file."""
+        """Send a file, at the pace that is asked for."""
         end = os.fstat(file.fileno()).st_size if count is None else offset + count
         total = 0
         while offset + total < end:
@@ -65,12 +65,12 @@ class PacedSocket(socket.socket):
 
 
 def _too_slow() -> BrokenPipeError:
-    """As if the other end had gone: gunicorn logs nothing about that."""
+    """The error of a closed connection, about which gunicorn logs nothing."""
     return BrokenPipeError(errno.EPIPE, "the other end reads too slowly")
 
 
 class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
-    """A connection that waits in the main loop, works in a thread, or is being closed."""
+    """A connection: it waits in the main loop, is answered by a thread, or is being closed."""
 
     sock: PacedSocket
     inflow: Inflow
@@ -85,7 +85,7 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
         self.counts_as_large = False
         self._patience = patience
         sock.patience = patience
-        # Kept by the kernel, since gunicorn takes a socket's own time limit away again.
+        # A limit of the kernel, since gunicorn removes a time limit of the socket object.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", patience.silence_seconds, 0))
 
     @property
@@ -95,11 +95,11 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
 
     @property
     def is_between_requests(self) -> bool:
-        """Whether it was of use before, and may be again."""
+        """Whether it has served a request before and waits for the next one."""
         return bool(self.initialized) and self.is_idle
 
     def feed(self, data: bytes) -> None:
-        """More of the next request has come."""
+        """Add bytes of the next request."""
         was_idle, had_head = self.is_idle, self.arrival.has_head
         self.arrival.feed(data)
         if self.arrival.has_head and not had_head:
@@ -108,7 +108,7 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
             self._allow(self._patience.head_seconds)
 
     def is_late(self, now: float) -> bool:
-        """Whether its time is up; a body that keeps its pace has more."""
+        """Whether its deadline is over; a body that keeps its pace has longer."""
         if now <= self.deadline:
             return False
         came = len(self.arrival) - self.looked_at_bytes
@@ -118,7 +118,7 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
         return True
 
     def begin(self) -> None:
-        """A thread takes the request; gunicorn's parser reads what has come, then what has not."""
+        """Give the request to a thread: gunicorn's parser reads what has come, then the rest from the socket."""
         self.sock.setblocking(True)
         is_first = not self.initialized
         self.init()
@@ -127,7 +127,7 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
         self.inflow.begin(self.arrival.take(), self._patience.body_seconds, is_whole=self.arrival.is_whole)
 
     def go_on(self) -> None:
-        """Its answer is out: what came behind its request is the beginning of the next one."""
+        """Begin the next request with the bytes that came after this one."""
         self.sock.setblocking(False)
         self.arrival = Arrival(self.inflow.take_buffered())
         self._allow(self._patience.idle_seconds if self.is_idle else self._patience.head_seconds)
@@ -138,7 +138,7 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
 
 
 def address_of(client: Any) -> str | None:
-    """Who connects, as far as counting goes; None for a socket in the file system."""
+    """The client's address, by which connections are counted; None for a Unix socket."""
     if not isinstance(client, tuple):
         return None
     return _network_of(client[0]) if ":" in client[0] else str(client[0])
@@ -146,6 +146,6 @@ def address_of(client: Any) -> str | None:
 
 @lru_cache(10_000)
 def _network_of(address: str) -> str:
-    """A household has a whole /64 of IPv6 addresses."""
+    """The /64 network of an IPv6 address, which one household has."""
     found = IPv6Address(address.partition("%")[0])
     return str(found.ipv4_mapped or ip_network((found, 64), strict=False))

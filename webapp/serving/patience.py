@@ -1,8 +1,8 @@
-"""The web server's worker: no client keeps a thread, or the main loop, by being slow.
+"""gunicorn's worker class: a slow client occupies neither a thread nor the main loop.
 
-The main loop reads requests as their bytes come, and hands one to a thread when it is whole. Only the body of an
-upload is read by a thread (see `inflow`). It also waits for clients to close: gunicorn itself would stand still
-meanwhile. So a client that dawdles costs a place in the poller, and has a deadline for each state that it can be in.
+The main loop reads requests as their bytes come, and hands one to a thread when it is whole. Only the body of an upload
+is read by a thread (see `inflow`). The main loop also waits for clients to close, without blocking as gunicorn would.
+So a slow client costs a place in the poller, and has a deadline for each state.
 """
 
 import errno
@@ -23,7 +23,7 @@ from webapp.serving.connection import ClientConnection, PacedSocket, address_of
 from webapp.serving.inflow import ENVIRON_KEY, Patience
 
 _READ_BYTES = 1 << 16
-# Read and thrown away while a client is given time to close: its answer would be lost with a connection that is cut.
+# Read and thrown away while we wait for a client to close: cutting the connection could lose the answer.
 _DRAIN_BYTES_MAX = 16 * 1024 * 1024
 _UNREAD_BYTES_MAX = 64 * 1024
 _LOOK_SECONDS = 0.25
@@ -33,19 +33,19 @@ _PASSING = {errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED, errno.EINTR}
 
 
 class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
-    """gunicorn's worker with threads, whose patience has an end."""
+    """gunicorn's threaded worker, with a time limit for everything that a client does."""
 
     wsgi: Any
     patience = Patience()
     connections_per_address = 0
-    """0 where nobody is counted, as behind a proxy, from which all connections come."""
+    """0 for no limit, as behind a proxy, from which all connections come."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        # In the order in which they came here; only the main loop touches these.
+        # Each in order of arrival; only the main loop touches these.
         self._waiting: dict[ClientConnection, None] = {}
         self._closing: dict[ClientConnection, None] = {}
-        # Requests with a large body, when as many as may have a thread have one.
+        # Requests with a large body that wait for a thread.
         self._queued: dict[ClientConnection, None] = {}
         self._large_in_threads = 0
         self.large_at_once = large_at_once(self.cfg.threads)
@@ -55,12 +55,12 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
-        """TLS would hide the bytes that the main loop looks at."""
+        """Refuse TLS settings: the main loop could not read encrypted bytes."""
         if cfg.is_ssl:
-            raise SystemExit("Docmill speaks no TLS itself: put a proxy in front (docs/proxy.md).")
+            raise SystemExit("Docmill does not speak TLS itself: put a proxy in front (docs/proxy.md).")
 
     def run(self) -> None:
-        """Serve until told to leave."""
+        """Serve until told to stop."""
         application = self.wsgi
 
         def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -72,7 +72,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         super().run()
 
     def accept(self, listener: socket.socket) -> None:
-        """Somebody connects."""
+        """Accept a connection."""
         try:
             plain, client = listener.accept()
         except OSError as error:
@@ -88,14 +88,14 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         try:
             conn = ClientConnection(self.cfg, accepted, client, listener.getsockname(), self.patience)
         except OSError:
-            # It has gone already.
+            # The client has gone already.
             accepted.close()
             return
         self.nr_conns += 1
         self._by_address[conn.address or ""] += 1
         self._wait(conn)
         while self.nr_conns >= self.worker_connections:
-            # Whoever has dawdled longest makes room; a newcomer who speaks at once is served before that.
+            # Close the connection that has waited longest; the new one has a chance to send its request first.
             others = (one for one in self._waiting if one is not conn)
             if not self._drop_one([*self._closing, *others, *self._queued]):
                 break
@@ -110,14 +110,14 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             del self._answering.connection
 
     def finish_request(self, conn: ClientConnection, fs: Any) -> None:
-        """Its answer is out; back in the main loop."""
+        """In the main loop, after the answer: keep the connection or close it."""
         if conn.counts_as_large:
             conn.counts_as_large = False
             self._large_in_threads -= 1
             self._let_large_ones_in()
         try:
             is_kept = not fs.cancelled() and bool(fs.result())
-        except Exception:  # noqa: BLE001 - whatever it was, gunicorn has logged it, and the connection is of no more use
+        except Exception:  # noqa: BLE001 - gunicorn has logged it; the connection is of no more use
             is_kept = False
         if not is_kept:
             self._linger(conn)
@@ -132,13 +132,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         self._wait(conn)
 
     def murder_keepalived(self, force: bool = False) -> None:
-        """At the very end, whoever is left; until then `murder_pending` looks at everybody."""
+        """Close all connections at the very end; until then `murder_pending` closes the late ones."""
         if force:
             for conn in [*self._waiting, *self._queued, *self._closing]:
                 self._drop(conn)
 
     def murder_pending(self) -> None:
-        """Called by the main loop at least once a second: end what took too long."""
+        """End what took too long; the main loop calls this at least once a second."""
         now = time.monotonic()
         if now < self._looks_again_at:
             return
@@ -156,12 +156,12 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             self._drop(conn)
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """The process is asked to leave: what was begun may still be sent, within some seconds."""
+        """Shorten deadlines when the process is to stop: begun requests have some seconds left."""
         for conn in self._waiting:
             conn.deadline = min(conn.deadline, deadline if conn.is_idle else time.monotonic() + _STOP_SECONDS)
 
     def _keepalive_after(self, conn: ClientConnection, keepalive: Any) -> bool:
-        """Whether the connection can be used again: not where a body was not read and has not come."""
+        """Whether the connection can be reused: not where some of the body has not come."""
         if not keepalive:
             return False
         conn.inflow.stop()
@@ -169,13 +169,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         return is_read and not conn.inflow.missed_some
 
     def _wait(self, conn: ClientConnection) -> None:
-        """For the rest of its next request."""
+        """Wait for the rest of the next request."""
         self._waiting[conn] = None
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
         self._look_at(conn)
 
     def _on_readable(self, conn: ClientConnection, sock: socket.socket) -> None:
-        # Something else that happened in the same moment may have ended it.
+        # Another event of the same round may have ended it.
         data = _read(sock) if conn in self._waiting else None
         if data:
             conn.feed(data)
@@ -184,7 +184,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             self._drop(conn)
 
     def _look_at(self, conn: ClientConnection) -> None:
-        """Hand it to a thread where there is nothing left to wait for."""
+        """Hand the request to a thread if it is ready."""
         if conn.arrival.is_too_large:
             self._answer(conn, 431, "Request Header Fields Too Large", "The head of the request is too large.")
         elif conn.arrival.is_ready:
@@ -222,7 +222,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         self._linger(conn)
 
     def _linger(self, conn: ClientConnection) -> None:
-        """Close it once the client has, or soon; closing at once would cut off an answer that it is still reading."""
+        """Close after the client has, or soon; at once could cut off an answer that it is still reading."""
         try:
             conn.sock.setblocking(False)
             conn.sock.shutdown(socket.SHUT_WR)
@@ -242,13 +242,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             self._drop(conn)
 
     def _is_one_too_many(self, address: str | None) -> bool:
-        """Whether an address has as many connections as it may have, and none of them only waits."""
+        """Whether an address has its maximum of connections, and none could be dropped."""
         if not self.connections_per_address or address is None:
             return False
         if self._by_address[address] < self.connections_per_address:
             return False
         same = [conn for conn in [*self._closing, *self._waiting] if conn.address == address]
-        # First those that nobody misses: what waits between two requests may be closed at any time. Then the oldest.
+        # First those between two requests, which may be closed at any time; then the oldest.
         return not self._drop_one(sorted(same, key=lambda conn: conn in self._waiting and not conn.is_between_requests))
 
     def _drop_one(self, conns: list[ClientConnection]) -> bool:
@@ -274,7 +274,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
 
 
 def _read(sock: socket.socket) -> bytes | None:
-    """What has come; nothing where the other end has closed, None where there is nothing to read after all."""
+    """The bytes that came; empty where the client has closed, None where there is nothing to read."""
     try:
         return sock.recv(_READ_BYTES)
     except (BlockingIOError, InterruptedError):
@@ -284,13 +284,13 @@ def _read(sock: socket.socket) -> bytes | None:
 
 
 def _say(sock: socket.socket, words: bytes) -> None:
-    """A few words, which any socket takes at once; whoever does not listen has gone."""
+    """Send a short answer; a socket that does not take it at once is given up."""
     with suppress(OSError):
         sock.send(words)
 
 
 def _refuse(sock: socket.socket) -> None:
-    """Cheaply: nobody waits for this client, not even to close."""
+    """Refuse a connection cheaply, without waiting for the client to close."""
     with sock, suppress(OSError):
         sock.setblocking(False)
         sock.send(_plain(429, "Too Many Requests", "Too many connections from your address. Try again in a moment."))

@@ -1,4 +1,4 @@
-"""Which function does which stage."""
+"""The function that does each stage's work."""
 
 from collections.abc import Mapping
 
