@@ -31,7 +31,7 @@ def wire(settings: Settings) -> Services:
         queue=SqlJobQueue(retry, stage_limits=dict(settings.stage_limits)),
         providers=Providers(
             blobs=blobs,
-            # A local store lends the file itself.
+            # A local store gives the file itself.
             copies=None if settings.blobs == "local" else BlobCopies(blobs.local_copy).use,
             extractor=local,
             embedder=_embedder(settings),
@@ -44,7 +44,7 @@ def wire(settings: Settings) -> Services:
 
 
 # The vendors' clients are imported where they are chosen: together they take a second and 90 MB,
-# which whoever needs no cloud does not pay.
+# which an installation without clouds need not pay.
 
 
 def _blobs(settings: Settings) -> BlobStore:

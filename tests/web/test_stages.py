@@ -107,7 +107,7 @@ def test_limits_are_set_and_left_to_the_settings_again(app: Flask, ops: Program,
     assert read_json(ops.post(path, json={"limit": 2}))["limit"] == 2
     assert claimed(app) == 2
     page = operator.get("/ops").text
-    assert "2 of 2 at work" in page
+    assert "2 of 2 running" in page
     answer = operator.post(path, {"limit": ""}, follow_redirects=True)
     assert "Process document: no limit." in answer.text
     assert claimed(app) == 1

@@ -24,7 +24,7 @@ class DocumentRow:
 
 
 def get(org_id: UUID, document_id: UUID) -> Document | None:
-    """One document of this org, as it stands in this transaction."""
+    """One document of this org, as it is in this transaction."""
     found = select(Document).where(Document.org_id == org_id, Document.id == document_id)
     return session().scalar(found.execution_options(populate_existing=True))
 
@@ -59,7 +59,7 @@ def _newest_run_id() -> ScalarSelect[UUID]:
     return newest.limit(literal_column("1")).scalar_subquery()
 
 
-# Made once: polls and pages ask them all the time. `populate_existing` lets a row be as it stands in this transaction.
+# Made once: polls and pages ask them all the time. `populate_existing` reads rows anew in each transaction.
 _FRESH: dict[str, Any] = {"populate_existing": True}
 _ROWS = select(Document, _newest_run_id()).where(Document.id.in_(bindparam("ids", expanding=True)))
 _ROWS = _ROWS.execution_options(**_FRESH)
@@ -83,7 +83,7 @@ def embedding_models(org_id: UUID) -> list[str]:
 
 
 def counts(org_id: UUID) -> dict[DocumentStatus, Count]:
-    """How many documents of an org stand in each status."""
+    """How many documents of an org have each status."""
     counted = [
         up_to_most(select(Document.id).where(Document.org_id == org_id, Document.status == status))
         for status in DocumentStatus

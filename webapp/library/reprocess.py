@@ -1,6 +1,6 @@
-"""Processing many documents again: chosen by what they are, queued behind everybody who waits.
+"""Processing many documents again: chosen by status, name or model, and queued after all other work.
 
-Each gets a run of its own, unless one of its runs is queued or at work already. What readers see
+Each gets a run of its own, unless one of its runs is queued or running already. What readers see
 stays until the new result is complete. Where only other vectors are wanted than a document has,
 its passages are embedded anew, and nothing else is done.
 """
@@ -56,7 +56,7 @@ def reprocess_matching(
 def reprocess(
     services: Services, org_id: UUID, ids: list[UUID], *, priority: int = Priority.BULK, stage: str | None = None
 ) -> int:
-    """Queue a run for each of these documents; those that are gone or in line already are passed by."""
+    """Queue a run for each of these documents; those that are gone or queued already are left out."""
     return sum(
         _queue_some(services, org_id, sorted(ids[start : start + DOCUMENTS_PER_TRANSACTION]), priority, stage)
         for start in range(0, len(ids), DOCUMENTS_PER_TRANSACTION)

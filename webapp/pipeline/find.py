@@ -1,4 +1,4 @@
-"""Answering a search: the query's own vector is asked for here, where providers are known."""
+"""Answers a search: embeds the query, then searches the index."""
 
 import logging
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ LIMIT_MAX = 100
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The hits; `words_only` where meaning could not be compared, which a page should say, and why not."""
+    """The hits; `words_only` where the query could not be embedded, and why."""
 
     hits: Sequence[Hit]
     words_only: bool = False
@@ -51,7 +51,7 @@ def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Sea
 
 
 def _embedders(services: Services, org_id: UUID) -> list[Embedder]:
-    """One for each model whose vectors the org has: while they are changed, old and new ones are compared."""
+    """An embedder for each model whose vectors the org has: two while a model is being changed."""
     providers = services.providers
     with db.reading(org_id):
         used = lookup.embedding_models(org_id)

@@ -1,4 +1,4 @@
-"""The stage `process_document`: from the uploaded bytes to passages that can be found."""
+"""The stage `process_document`: from the uploaded file to published passages."""
 
 from webapp.pipeline.chunk import chunk
 from webapp.pipeline.embed import embed

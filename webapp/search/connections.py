@@ -1,6 +1,6 @@
 """Connections between passages of different documents: written as sets, read from both ends.
 
-A row belongs to the passage that found the other. Whoever finds anew replaces the rows of its own
+A row belongs to the passage that found the other. Finding connections again replaces the rows of the own
 document, and leaves alone what others have found in it. Passages that vanish take their rows along.
 """
 
@@ -93,10 +93,10 @@ class Neighbour:
 
 
 def lock_documents(org_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
-    """Keep these documents from being published anew or deleted until the end of the transaction.
+    """Lock these documents against publishing and deletion until the end of the transaction.
 
-    Whoever changes a document's passages locks its row first, so all wait for each other in one
-    order, and nobody for ever. Those that are gone are left out.
+    Everybody who changes a document's passages locks its row first, in one order, so there are no
+    deadlocks. Those that are gone are left out.
     """
     held: set[UUID] = set()
     for part in batches(sorted(ids), ROWS_PER_STATEMENT):

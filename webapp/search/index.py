@@ -1,4 +1,4 @@
-"""Writing the index: a document's passages, the new ones for the old ones, in the caller's transaction.
+"""Writes the index: replaces a document's passages, in the caller's transaction.
 
 A passage whose text did not change keeps its row: its vector, its connections and, in the
 databases' own indexes, its place. Only differences are written.
@@ -15,14 +15,14 @@ from webapp.batches import batches
 from webapp.db import session
 from webapp.search.model import Chunk
 
-# So few at once that they are ready to be sent in a moment: a session that idles in its transaction is ended.
+# Few enough to be prepared in a moment: the server ends a session that is idle in its transaction.
 ROWS_AT_ONCE = 500
 _ADD = insert(cast(Table, Chunk.__table__))
 
 
 @dataclass(frozen=True, slots=True)
 class NewChunk:
-    """A passage as it is to stand in the index."""
+    """A passage to be stored in the index."""
 
     id: UUID
     ordinal: int
@@ -51,7 +51,7 @@ Item = TypeVar("Item")
 
 
 def stored_chunks(org_id: UUID, document_id: UUID) -> StoredChunks:
-    """The passages that a document has: where each stands, and whose vectors they have."""
+    """The passages that a document has: the position of each, and its vector's model."""
     places = (Chunk.heading, Chunk.page_from, Chunk.page_to, Chunk.time_from, Chunk.time_to)
     columns: Any = select(Chunk.id, Chunk.ordinal, *places, Chunk.embedding_model)
     rows = columns.where(Chunk.org_id == org_id, Chunk.document_id == document_id)
@@ -77,7 +77,7 @@ def renew_vectors(org_id: UUID, vectors: Sequence[tuple[UUID, Any]], model: str)
 def replace(
     org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], stored: StoredChunks | None = None
 ) -> IndexChange:
-    """Let the document have these passages and no others; `standing` is what it has, where that is known."""
+    """Let the document have these passages and no others; `stored` is what it has, where that is known."""
     stored = stored_chunks(org_id, document_id) if stored is None else stored
     coming = {chunk.id: chunk for chunk in chunks}
     gone = [chunk_id for chunk_id in stored if chunk_id not in coming]

@@ -7,7 +7,7 @@ from itertools import islice
 
 SNIPPET_CHARACTERS = 260
 LEAD_CHARACTERS = 60
-# The first ones say enough of where the words stand.
+# The first ones say enough of where the words are.
 MATCHES_MAX = 100
 
 _WORD = re.compile(r"\w+")
@@ -42,7 +42,7 @@ class SnippetPart:
 
 
 def snippet(passage: str, words: Iterable[str]) -> tuple[SnippetPart, ...]:
-    """Cut out where most of the words stand together, and mark them."""
+    """Cut out where most of the words are together, and mark them."""
     matches = list(islice(_matches(passage, {_stem(word) for word in words}), MATCHES_MAX))
     start, end = _window(passage, matches)
     inside = [(max(a, start), min(b, end)) for a, b in matches if a < end and b > start]

@@ -49,7 +49,7 @@ def load(org_id: UUID, model: str, hashes: Collection[str]) -> dict[str, Vector]
 
 
 def save(org_id: UUID, model: str, vectors: Mapping[str, Vector]) -> None:
-    """Keep these vectors; whoever was faster with the same text has kept the same."""
+    """Store these vectors, unless another job has stored them already."""
     if not vectors:
         return
     # In one order for all, so that two savers of the same texts wait for each other only one way.

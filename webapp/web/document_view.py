@@ -1,4 +1,4 @@
-"""Where a document stands: one view of document, newest run and job, for its row, its page and programs."""
+"""The view of a document with its newest run and job, for its row, its page and programs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ class StepState:
 
 @dataclass(frozen=True)
 class DocumentView:
-    """What is shown of a document's processing. Templates read the lower-case words."""
+    """A document with its processing state, as it is shown. Templates read the lower-case words."""
 
     document: Document
     run: ProcessingRun | None
     job: JobSnapshot | None
     waits_for: str | None = None
-    """Why nobody may go on with it now: a WaitReason, or PAUSED."""
+    """Why its job has to wait: a WaitReason, or PAUSED."""
 
     @property
     def id(self) -> UUID:
@@ -161,7 +161,7 @@ class DocumentView:
 
 
 def document_views(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[DocumentView]:
-    """The standing of each row, with one query for all their jobs, and one for their stages where a job waits."""
+    """The views of these rows, with one query for all their jobs, and one for their stages where a job waits."""
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
     controls = queue.controls() if any(job.status is JobStatus.PENDING for job in jobs.values()) else {}
     found = [(row, jobs.get(row.run.id) if row.run else None) for row in rows]
@@ -173,7 +173,7 @@ def _waits_for(job: JobSnapshot | None, controls: Mapping[str, StageControl]) ->
         return None
     paused = [controls[name] for name in (EVERY_STAGE, job.stage) if name in controls and controls[name].is_paused]
     if not paused:
-        # Without room the whole stage waits, without money the job alone.
+        # Without space the whole stage is paused; without money the job alone waits.
         return WaitReason.SPEND_LIMIT if job.checkpoint.get(WAITS_FOR) == WaitReason.SPEND_LIMIT else None
     reason = paused[0].reason
     return reason if reason in {*WaitReason} else PAUSED

@@ -61,7 +61,7 @@ class Exposure:
             _log.warning("doctor cannot be told about the proxy: %s", error.strerror)
 
     def warnings(self) -> Iterator[str]:
-        """Sentences for whoever runs this installation."""
+        """Warnings, as sentences for the person who runs this installation."""
         settings = self._settings
         if not is_loopback(settings.host) and not settings.trusted_hosts and not settings.public_url:
             yield _ANY_NAME.format(host=settings.host)

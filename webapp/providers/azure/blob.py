@@ -30,7 +30,7 @@ CONNECT_SECONDS = 10.0
 CHECK_BLOB = "check"
 # Monitors ask often, and want an answer rather than a hope.
 CHECK_SECONDS = 5.0
-# For so long the answer to "is there room?" is believed.
+# For so long the answer to "is there space?" is used again.
 SPACE_SECONDS = 3.0
 # Storage answers 409 for a blob that is there, and for a container that is still being deleted.
 TAKEN = "BlobAlreadyExists"
@@ -42,7 +42,7 @@ _AWAY = FailureCode.STORAGE_UNAVAILABLE
 
 @dataclass
 class _FreeSpace:
-    """What the last question for room was answered with, and when."""
+    """The last answer about free space, and when it was asked for."""
 
     lock: threading.Lock
     asked_at: float = float("-inf")
@@ -156,7 +156,7 @@ class AzureBlobStore:
 
     @contextmanager
     def local_copy(self, path: str) -> Iterator[Path]:
-        """Lend a copy of the blob, which is removed afterwards."""
+        """Give the path of a copy of the blob, which is removed afterwards."""
         copy = self._incoming / f"copy-{uuid4().hex}"
         try:
             self._download(path, copy)

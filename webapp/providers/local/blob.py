@@ -123,7 +123,7 @@ class LocalBlobStore:
 
     @contextmanager
     def local_copy(self, path: str) -> Iterator[Path]:
-        """Lend the blob's own file: nothing has to be copied here."""
+        """Give the path of the blob's own file: nothing has to be copied."""
         if not self.exists(path):
             raise BlobMissing(f"no blob {path}")
         yield self._target(path)
@@ -195,7 +195,7 @@ class LocalBlobStore:
             self._make_durable(target)
 
     def _make_durable(self, target: Path) -> None:
-        """Sync the folders above, all the way up: whoever made one beside us may not have synced it yet.
+        """Sync the folders above, all the way up: another process may have made one and not synced it yet.
 
         What is never removed again needs that once; each sync that is spared is some milliseconds of an upload.
         """

@@ -335,7 +335,7 @@ def _show_work() -> None:
     click.echo("jobs: " + ", ".join(f"{number} {status.lower()}" for status, number in counts.items()))
     alive = [worker for worker in found if worker.alive]
     if not alive:
-        click.echo("workers: none is at work")
+        click.echo("workers: none is running")
     for worker in alive:
         kind = "embedded host" if settings.is_embedded else "worker"
         click.echo(f"{kind}: process {worker.pid} on {worker.host}, last seen {worker.last_seen:%H:%M:%S} UTC")

@@ -199,7 +199,7 @@ def reprocess(document_id: UUID) -> Response:
 
 @pages.post("/runs/<uuid:run_id>/cancel")
 def cancel_run(document_id: UUID, run_id: UUID) -> Response:
-    """End a run that waits or is at work. What readers saw before stays."""
+    """Cancel a queued or running run. The published result stays."""
     who = principal()
     with reading(who.org_id):
         is_known = transitions.is_of(run_id, who.org_id, document_id)
@@ -211,7 +211,7 @@ def cancel_run(document_id: UUID, run_id: UUID) -> Response:
 
 
 def _answer_changed(document_id: UUID, status: int) -> Response:
-    """How the document stands now, in the form that was asked for."""
+    """Answer with the document's state, in the form that was asked for."""
     view = view_of(document_id)
     if fragments.is_for_program():
         return make_response(jsonify(view.as_json()), status)
@@ -227,7 +227,7 @@ def _answer_changed(document_id: UUID, status: int) -> Response:
 @pages.get("/delete")
 @writers_only
 def confirm_delete(document_id: UUID) -> Response:
-    """The question, for whoever cannot be asked in a dialog."""
+    """The page that asks before deleting, for browsers without scripts."""
     return make_response(render_template("document/delete.html", document=get_document(document_id)))
 
 
@@ -242,7 +242,7 @@ def delete(document_id: UUID) -> Response:
 
 @pages.delete("")
 def remove(document_id: UUID) -> Response:
-    """Gone, blobs and all."""
+    """Delete the document and its blobs."""
     _delete(document_id)
     return Response(status=204)
 
@@ -259,7 +259,7 @@ def _delete(document_id: UUID) -> None:
 
 
 def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Response:
-    """A tab: the whole page, or for HTMX the tab with what stands around it, so that all is of one result."""
+    """Answer a tab: the whole page, or for HTMX the tab with its surroundings, so that all is of one result."""
     return fragments.answer(
         page="document/page.html",
         fragment="document/_section_swap.html",

@@ -91,7 +91,7 @@ def find(document_id: UUID) -> ShownResult:
 
 
 def view_of(document_id: UUID) -> DocumentView:
-    """How far a document is; 404 where there is none."""
+    """A document's view; 404 where there is none."""
     org = org_id()
     with reading(org):
         return _read_view(org, document_id)

@@ -1,4 +1,4 @@
-"""Whether an upload may come in at all: by its size, the room on the disk, and what its org may store.
+"""Refuses uploads by their size, the free disk space, and what their org may store.
 
 Asked before the first byte of a file is read, as far as the request says how long it is, and while files arrive.
 """

@@ -19,7 +19,7 @@ pages = Blueprint("upload", __name__)
 
 @dataclass(frozen=True)
 class Rejected:
-    """A file that was not taken, and why."""
+    """A file that was refused, and why."""
 
     filename: str
     code: str

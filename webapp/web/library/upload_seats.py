@@ -54,7 +54,7 @@ def init_upload_seats(app: Flask, settings: Settings) -> None:
 
 
 def admit_upload() -> None:
-    """Before the first byte of a file is read: whoever sends it is known by now, so it may take its time."""
+    """Take a seat before the first byte of a file is read. Its sender is authorised, so the deadline ends."""
     org = org_id()
     inflow: Inflow | None = request.environ.get(ENVIRON_KEY)
     if inflow is None or inflow.is_whole:

@@ -1,4 +1,4 @@
-"""The way of an upload's bytes: from the socket to the disk, block by block, whatever form they come in."""
+"""Receives uploads: from the socket to the disk, block by block."""
 
 import errno
 import io
