@@ -13,7 +13,7 @@ from typing import Any
 
 from gunicorn.arbiter import Arbiter
 
-# Before anything can make a file: what Docmill keeps is nobody else's.
+# Before anything can create a file: Docmill's files are for its own user alone.
 os.umask(0o077)
 
 from webapp.config import Settings, SettingsError, forget_owner

@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 
-# Before anything can make a file: what Docmill keeps is nobody else's.
+# Before anything can create a file: Docmill's files are for its own user alone.
 os.umask(0o077)
 
 from webapp.app import create_app

@@ -143,7 +143,7 @@ def test_a_lock_that_is_not_to_be_had_fails_the_migration(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unmigrated", ["postgresql"], indirect=True)
-def test_who_is_at_work_never_waits_for_a_migration_that_waits(unmigrated: Flask) -> None:
+def test_a_busy_process_never_waits_for_a_migration_that_waits(unmigrated: Flask) -> None:
     """A transaction that holds one table and then wants another is let through, whatever their order."""
     settings = unmigrated.config["DOCMILL_SETTINGS"]
     with unmigrated.app_context():
@@ -193,7 +193,7 @@ def test_a_full_database_goes_forward_without_losing_a_row(unmigrated: Flask) ->
 
 
 @pytest.mark.parametrize("unmigrated", ["postgresql"], indirect=True)
-def test_the_rules_of_rows_can_be_asked_by_whoever_writes_them(unmigrated: Flask) -> None:
+def test_the_rules_of_rows_can_be_called_by_the_roles_that_write_them(unmigrated: Flask) -> None:
     """Even where somebody is careful with what everybody may do."""
     settings = unmigrated.config["DOCMILL_SETTINGS"]
     engine = sa.create_engine(settings.database_owner_url, poolclass=sa.NullPool)

@@ -341,7 +341,7 @@ def test_pages_go_from_the_newest_to_the_oldest(rig: QueueRig) -> None:
     assert len(rig.queue.find(theirs)) == 2
 
 
-def test_the_newest_job_shows_where_a_run_stands(rig: QueueRig) -> None:
+def test_the_newest_job_shows_how_far_a_run_is(rig: QueueRig) -> None:
     first, second, idle = rig.new_runs(3)
     rig.queue.enqueue([first.job("extract"), second.job("extract")])
     rig.queue.complete(claim_one(rig))

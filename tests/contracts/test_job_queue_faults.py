@@ -114,7 +114,7 @@ def test_a_lease_of_another_job_can_do_nothing(rig: QueueRig, act: Callable[[Job
     rig.queue.complete(again)
 
 
-def test_a_held_lease_passes_the_fence(rig: QueueRig) -> None:
+def test_a_valid_lease_passes_the_fence(rig: QueueRig) -> None:
     enqueue(rig)
     lease = claim_one(rig)
     rig.queue.fence(lease)

@@ -118,7 +118,7 @@ def test_each_end_lets_the_next_run_go(office: Office) -> None:
     assert [office.run(run_id).state for run_id in line] == ["SUCCEEDED", "FAILED", "TIMED_OUT", "CANCELLED", "FAILED"]
 
 
-def test_a_released_run_takes_the_place_in_line_that_its_age_gives_it(office: Office) -> None:
+def test_a_released_run_is_ordered_by_its_age(office: Office) -> None:
     document_id = new_document(office.org_id)
     office.new_run(document_id)
     second = office.new_run(document_id)
@@ -257,7 +257,7 @@ def test_a_run_past_its_window_takes_its_job_with_it(office: Office) -> None:
         lifecycle.succeed_run(office.queue, late)
 
 
-def test_whoever_comes_second_changes_nothing(office: Office) -> None:
+def test_the_second_to_end_a_run_changes_nothing(office: Office) -> None:
     run_id = office.new_run()
     seen_alive = office.live_run(run_id)
     lifecycle.succeed_run(office.queue, office.start())

@@ -157,7 +157,7 @@ def test_another_sites_form_is_refused_even_with_a_token(browser: Browser) -> No
 
 
 def test_signing_in_takes_a_form_of_ours_too(people: People) -> None:
-    answer = people.stranger().client.post("/sign-in", data={"email": "a@x", "password": "x"}, headers=JSON)
+    answer = people.visitor().client.post("/sign-in", data={"email": "a@x", "password": "x"}, headers=JSON)
     assert answer.status_code == 400
     assert answer.json is not None
     assert answer.json["reason"] == "csrf"

@@ -198,7 +198,7 @@ def test_selected_jobs_are_cancelled_and_no_others(app: Flask, ops: Program, ope
     assert read_json(ops.post("/ops/jobs/cancel", json={"ids": ids})) == {"cancelled": 1, "refused": 1, "unknown": 1}
 
 
-def test_selected_jobs_are_retried_behind_whoever_waits_for_one(app: Flask, ops: Program, operator: Browser) -> None:
+def test_selected_jobs_are_retried_after_a_person_who_waits(app: Flask, ops: Program, operator: Browser) -> None:
     works = [failed(app, ops.org_id, f"{n}.pdf") for n in range(3)]
     form = {"selected": "1", "status": "failed"}
     assert "Nothing was selected." in operator.post("/ops/jobs/retry", form, follow_redirects=True).text
@@ -220,7 +220,7 @@ def jobs_in(app: Flask, ops: Program, status: JobStatus) -> list[JobSnapshot]:
 # Runs.
 
 
-def test_whoever_sees_a_document_cancels_its_run(app: Flask, program: Program, browser: Browser) -> None:
+def test_everybody_who_may_write_cancels_a_run(app: Flask, program: Program, browser: Browser) -> None:
     [document_id] = shelve(program, notes(1))
     run_id = read_json(program.get(f"/documents/{document_id}/status"))["run"]["id"]
     assert f"/runs/{run_id}/cancel" in browser.get(f"/documents/{document_id}").text

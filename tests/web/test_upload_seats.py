@@ -80,11 +80,11 @@ def test_an_upload_that_is_here_already_needs_no_seat(people: People, seats: Upl
 
 
 def test_a_deadline_is_lifted_for_those_alone_who_were_let_in(people: People, inflow: Inflow) -> None:
-    stranger = people.stranger()
+    visitor = people.visitor()
     for headers in ({}, {"Authorization": "Bearer wrong"}):
         data = {"file": (io.BytesIO(b"About wheat."), "a.txt")}
         environ = {ENVIRON_KEY: inflow}
-        answer = stranger.client.post("/documents", data=data, headers=headers, environ_overrides=environ)
+        answer = visitor.client.post("/documents", data=data, headers=headers, environ_overrides=environ)
         assert answer.status_code in {303, 401}
         assert inflow._deadline is not None
     assert send(people.browser(), inflow).status_code == 303

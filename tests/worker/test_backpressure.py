@@ -212,7 +212,7 @@ def test_a_refused_account_pauses_the_stage_and_costs_no_document_anything(
     assert len(desk.refused) == 1
 
 
-def test_time_stands_still_for_runs_in_a_paused_stage(bench: Bench) -> None:
+def test_time_does_not_count_in_a_paused_stage(bench: Bench) -> None:
     waiting, gone = bench.new_run(max_attempts=5), bench.new_run(max_attempts=5)
     refused = ProviderError("401", permanent=True, code=FailureCode.CREDENTIALS_REFUSED)
     assert bench.attempt(raising(refused)) == Outcome.RELEASED
@@ -234,7 +234,7 @@ def test_time_stands_still_for_runs_in_a_paused_stage(bench: Bench) -> None:
         assert session.get_one(StageControlRow, PROCESS_DOCUMENT).paused is False
 
 
-def test_time_stands_still_before_a_paused_stage_too(bench: Bench) -> None:
+def test_time_does_not_count_before_a_paused_stage_either(bench: Bench) -> None:
     """The job waits for its first worker, but its run is at work since the stage before."""
     run_id = bench.new_run()
     lifecycle.hand_on(bench.queue, bench.claim().lease, "transcribe_start", max_attempts=2, checkpoint={})
@@ -265,7 +265,7 @@ def test_however_many_wait_in_a_paused_stage_the_others_windows_end(
     assert bench.run(gone).state == "TIMED_OUT"
 
 
-def test_whoever_lost_its_job_still_says_what_the_provider_said(bench: Bench) -> None:
+def test_an_attempt_without_a_lease_still_slows_the_stage(bench: Bench) -> None:
     run_id = bench.new_run(max_attempts=5)
 
     def handler(context: StageContext) -> None:

@@ -10,7 +10,7 @@ from webapp.db import session
 
 
 def names(org_id: UUID, refs: Iterable[str | None]) -> dict[str, str]:
-    """The names of those who are of this org. What is no reference ("command line") stands for itself.
+    """The names of those who are of this org. What is no reference ("command line") stays as it is.
 
     Others are left out: one org must not learn who works in another.
     """

@@ -120,5 +120,5 @@ def _wait_seconds(row: Row[Any]) -> int:
 
 
 def _counter(most: int, *parts: str) -> Counter:
-    # Hashed: what strangers type is bounded by it, and whose e-mails were tried is nobody's business here.
+    # Hashed: which bounds what anybody types, and whose e-mails were tried is nobody's business here.
     return Counter(digest("\0".join(parts)), most)

@@ -286,7 +286,7 @@ class ProviderCall(Base):
 
 
 class CallReservation(Base):
-    """One answer that is being paid for right now: nobody else of the org asks for it meanwhile.
+    """One answer that is being paid for right now: no other call of the org asks for it meanwhile.
 
     A call has a row for each answer that it brings (one for each text of a batch). The rows are the open line of
     the ledger: they are committed before the call leaves, and become a `ProviderCall` of the same id when they go.

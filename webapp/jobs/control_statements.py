@@ -137,7 +137,7 @@ def counts_of_org(connection: Connection, org_id: UUID) -> dict[str, StageCounts
             found[row.stage]["more"] += ("failed",)
     for row in connection.execute(_AT_WORK_OF_ORG, {"org": org_id}):
         found[row.stage]["processing"] = row.number
-    return {stage: StageCounts(**standing) for stage, standing in found.items()}
+    return {stage: StageCounts(**numbers) for stage, numbers in found.items()}
 
 
 def _of_stages(connection: Connection, org_id: UUID, status: JobStatus) -> Sequence[Row[Any]]:

@@ -24,7 +24,7 @@ class JobStatus(StrEnum):
 
 
 class Priority:
-    """Smaller goes first: a person who waits, a bulk import, work nobody waits for."""
+    """Priorities, smaller first: a person who waits, a bulk import, work that nobody waits for."""
 
     PERSON = 0
     BULK = 10

@@ -210,7 +210,7 @@ def _store(services: Services, document: Document, incoming: IncomingFile, prior
         return _commit(services, document, priority)
     except BaseException as error:
         # An error while committing does not say what the database decided: ask it. Where it can't
-        # answer, the blob stays, since a blob without rows is only litter that is swept later.
+        # answer, the blob stays, since a blob without rows is removed by the daily sweep.
         try:
             existing = _find(org_id, sha256)
         except DATABASE_ERRORS:

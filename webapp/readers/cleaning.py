@@ -45,7 +45,7 @@ def clean_text(text: str, characters_max: int | None = None) -> str:
 
 
 def clean_line(text: str | None, characters_max: int = NAME_CHARACTERS_MAX) -> str | None:
-    """Clean a text that stands on one line, such as a title; None if nothing is left."""
+    """Clean a text of one line, such as a title; None if nothing is left."""
     return None if text is None else " ".join(clean_text(text).split())[:characters_max].strip() or None
 
 

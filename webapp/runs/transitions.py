@@ -78,7 +78,7 @@ def create(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> NewRun:
 def create_first(org_id: UUID, document_id: UUID) -> NewRun:
     """Insert an upload's run as QUEUED, in the transaction that inserts its document.
 
-    Nobody else can know of the document yet, so there is nothing to lock, to wait for or to derive.
+    No other transaction can see the document yet, so nothing is locked, waited for or derived.
     """
     return NewRun(_insert(org_id, document_id, RunTrigger.UPLOAD), must_wait=False)
 

@@ -26,7 +26,7 @@ class FileRows:
 
 @dataclass(frozen=True)
 class MatrixFiles:
-    """A folder that holds one matrix. Whoever changes it holds the folder's lock."""
+    """A folder that holds one matrix. Changes are made under the folder's lock."""
 
     folder: Path
     dimensions: int

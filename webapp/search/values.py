@@ -1,4 +1,4 @@
-"""What stands for itself in a passage: an invoice's number, a code, an e-mail address, an account.
+"""Identifying values in passages: an invoice's number, a code, an e-mail address, an account.
 
 Two passages that hold the same one belong together, however different their words are.
 """
@@ -19,7 +19,7 @@ from webapp.search.model import ChunkValue
 VALUES_PER_PASSAGE_MAX = 20
 VALUE_CHARACTERS = (5, 100)
 ROWS_PER_STATEMENT = 500
-# What stands in more passages than this is a letterhead, and tells nothing.
+# A value in more passages than this is a letterhead, and says nothing.
 PASSAGES_PER_VALUE_MAX = 40
 
 _values = cast(Table, ChunkValue.__table__)
@@ -133,7 +133,7 @@ def in_common(org_id: UUID, pairs: Collection[tuple[UUID, UUID]]) -> dict[tuple[
 
 
 def _elsewhere(org_id: UUID, document_id: UUID, values: Iterable[str]) -> dict[str, list[tuple[UUID, UUID]]]:
-    """Where else these values stand: a few places more than count, so that too many show as too many."""
+    """The other passages with these values: a few more than count, so that too many show as too many."""
     found: dict[str, list[tuple[UUID, UUID]]] = {}
     for part in batches(sorted(values), ROWS_PER_STATEMENT):
         number = func.row_number().over(partition_by=ChunkValue.value, order_by=ChunkValue.chunk_id).label("number")
@@ -149,7 +149,7 @@ def _elsewhere(org_id: UUID, document_id: UUID, values: Iterable[str]) -> dict[s
 
 
 def _placed(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> Iterator[tuple[UUID, str]]:
-    """Fields whose name says that their value stands for itself, with the first passage that shows it."""
+    """Fields whose name says that their value identifies something, with the first passage that shows it."""
     telling = [(field, value) for field in named if (value := _telling(field))]
     folded = [(chunk, _folded(chunk.text)) for chunk in chunks] if telling else []
     for field, value in telling:

@@ -153,7 +153,7 @@ def test_room_is_asked_for_once_in_a_while(azure_store: AzureBlobStore, monkeypa
     azure_store.check_space()
 
 
-def test_an_account_that_does_not_answer_has_no_room(tmp_path: Path) -> None:
+def test_an_account_that_does_not_answer_has_no_space(tmp_path: Path) -> None:
     address = f"BlobEndpoint=http://127.0.0.1:{free_port()}/a;AccountName=a;AccountKey={WRONG_KEY}"
     with pytest.raises(ProviderError) as caught:
         connect(address, tmp_path / "incoming").check_space()

@@ -39,7 +39,7 @@ def numbers(holder: Mapping[str, Any], name: str) -> tuple[float, ...] | None:
 
 
 def first_region(holder: object) -> Mapping[str, Any]:
-    """Where something stands; an empty mapping where that is not said."""
+    """The position of something; an empty mapping where there is none."""
     regions = items(holder, "boundingRegions")
     return regions[0] if regions else {}
 

@@ -105,7 +105,7 @@ class Grid:
 
     @property
     def is_continued(self) -> bool:
-        """Whether rows stand before these: the page then offers a way back."""
+        """Whether there are rows before these: the page then offers a way back."""
         return self.query.cursor is not None and not fragments.wants_fragment()
 
     @property

@@ -53,7 +53,7 @@ def create() -> Response:
 
 
 def _priority(files: int) -> int:
-    """Many files are a bulk import, and so is what says it is a part of one: whoever waits for one file goes first."""
+    """Many files, or files of a request that says so, are a bulk import: a person who waits for one file goes first."""
     is_bulk = request.args.get("bulk") == "1" or files > services().settings.bulk_upload_files
     return Priority.BULK if is_bulk else Priority.PERSON
 

@@ -24,7 +24,7 @@ _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 class Part(IncomingFile):
     """One file of a form. One that is refused is read to its end all the same: the others are behind it,
-    and whoever sends it only listens for an answer afterwards.
+    and its sender reads the answer only afterwards.
     """
 
     refused: Refused | None = None

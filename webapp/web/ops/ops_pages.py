@@ -309,7 +309,7 @@ def _retry(job_id: UUID, priority: int | None = None) -> UUID | JobRefusal:
 
 
 def _retry_all(ids: list[UUID], *, more: bool) -> RetryCounts:
-    # Many at once must not stand before a person who waits for one.
+    # Many retries must not delay a person who waits for one.
     priority = Priority.BULK if len(ids) > 1 else None
     outcomes = [_retry(job_id, priority) for job_id in ids]
     refused = sum(outcome in {JobRefusal.NOT_FAILED, JobRefusal.NOT_NEWEST} for outcome in outcomes)
