@@ -18,7 +18,7 @@ os.umask(0o077)
 
 from webapp.config import Settings, SettingsError, forget_owner
 from webapp.serving.capacity import connections_max
-from webapp.serving.inflow import Patience
+from webapp.serving.inflow import ClientLimits
 from webapp.serving.listening import port_trouble
 from webapp.serving.memory import keep_what_is_loaded
 
@@ -34,7 +34,7 @@ if _taken:
     sys.exit(_taken)
 # Embedded there is one web process; beside worker processes there may be several.
 workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
-worker_class = "webapp.serving.patience.PatientWorker"
+worker_class = "webapp.serving.gunicorn_worker.GunicornWorker"
 threads = _settings.web_threads
 worker_connections = connections_max()
 # A kept-alive connection costs no thread.
@@ -121,7 +121,7 @@ def _give_up(worker: Any, why: str) -> None:
 def _set_limits(worker: Any) -> None:
     """How long clients may take, and how many connections one of them may have."""
     limits = _settings.access
-    worker.patience = Patience(idle_seconds=keepalive, bytes_per_second_min=limits.slowest_bytes_per_second)
+    worker.client_limits = ClientLimits(idle_seconds=keepalive, bytes_per_second_min=limits.slowest_bytes_per_second)
     # Behind a proxy everybody comes from its address.
     worker.connections_per_address = 0 if _settings.proxy_hops else limits.connections_per_address
 

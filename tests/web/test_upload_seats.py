@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import read_json
 from webapp.serving.capacity import large_at_once, upload_seats
-from webapp.serving.inflow import ENVIRON_KEY, Inflow, Patience
+from webapp.serving.inflow import ENVIRON_KEY, ClientLimits, Inflow
 from webapp.web.library.upload_seats import UploadSeats
 
 
@@ -22,7 +22,7 @@ def inflow() -> Iterator[Inflow]:
     """A connection on which the rest of a request is still to come."""
     with ExitStack() as stack:
         ours, theirs = (stack.enter_context(one) for one in socket.socketpair())
-        found = Inflow(ours, Patience())
+        found = Inflow(ours, ClientLimits())
         found.begin(b"", 60.0, is_whole=False)
         theirs.sendall(b"x")
         yield found

@@ -39,12 +39,12 @@ def reprocess_matching(
     priority: int = Priority.BULK,
     limit: int | None = None,
     stage: str | None = None,
-    is_ending: Callable[[], bool] = bool,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Queued:
     """Queue a run for each document that matches, up to a limit, or until the process wants to end."""
     count = 0
     for ids in _pages(org_id, wanted):
-        if is_ending():
+        if should_stop():
             return Queued(count, more=True)
         left = len(ids) if limit is None else limit - count
         count += reprocess(services, org_id, ids[:left], priority=priority, stage=stage)
@@ -69,13 +69,13 @@ def renew_vectors(
     *,
     status: DocumentStatus | None = None,
     limit: int | None = None,
-    is_ending: Callable[[], bool] = bool,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Queued:
     """Queue new vectors for all that have those of another model, to be made when there is nothing else to do."""
     wanted = replace(with_other_vectors(services), status=status)
     background = Priority.BACKGROUND
     return reprocess_matching(
-        services, org_id, wanted, priority=background, limit=limit, stage=EMBED_ANEW, is_ending=is_ending
+        services, org_id, wanted, priority=background, limit=limit, stage=EMBED_ANEW, should_stop=should_stop
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from gunicorn.workers.gthread import TConn
 
 from webapp.serving.arrival import Arrival
-from webapp.serving.inflow import Inflow, Patience
+from webapp.serving.inflow import ClientLimits, Inflow
 
 _BLOCK_BYTES = 1 << 18
 
@@ -20,7 +20,7 @@ _BLOCK_BYTES = 1 << 18
 class PacedSocket(socket.socket):
     """A socket that fails when its reader is too slow, since a thread writes to it."""
 
-    patience = Patience()
+    client_limits = ClientLimits()
     _waited_seconds = 0.0
     _sent_bytes = 0
 
@@ -57,9 +57,9 @@ class PacedSocket(socket.socket):
     def _measure(self, sent: int, seconds: float) -> None:
         self._sent_bytes += sent
         self._waited_seconds += seconds
-        if self._waited_seconds < self.patience.pace_seconds:
+        if self._waited_seconds < self.client_limits.pace_seconds:
             return
-        if self._sent_bytes < self.patience.bytes_per_second_min * self._waited_seconds:
+        if self._sent_bytes < self.client_limits.bytes_per_second_min * self._waited_seconds:
             raise _too_slow()
         self._waited_seconds, self._sent_bytes = 0.0, 0
 
@@ -75,18 +75,18 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
     sock: PacedSocket
     inflow: Inflow
 
-    def __init__(self, cfg: Any, sock: PacedSocket, client: Any, server: Any, patience: Patience) -> None:
+    def __init__(self, cfg: Any, sock: PacedSocket, client: Any, server: Any, client_limits: ClientLimits) -> None:
         super().__init__(cfg, sock, client, server)
         self.address = address_of(client)
         self.arrival = Arrival()
-        self.deadline = time.monotonic() + patience.head_seconds
+        self.deadline = time.monotonic() + client_limits.head_seconds
         self.looked_at_bytes = 0
         self.drained_bytes = 0
         self.counts_as_large = False
-        self._patience = patience
-        sock.patience = patience
+        self._limits = client_limits
+        sock.client_limits = client_limits
         # A limit of the kernel, since gunicorn removes a time limit of the socket object.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", patience.silence_seconds, 0))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", client_limits.silence_seconds, 0))
 
     @property
     def is_idle(self) -> bool:
@@ -103,17 +103,17 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
         was_idle, had_head = self.is_idle, self.arrival.has_head
         self.arrival.feed(data)
         if self.arrival.has_head and not had_head:
-            self._allow(self._patience.body_seconds)
+            self._allow(self._limits.body_seconds)
         elif was_idle:
-            self._allow(self._patience.head_seconds)
+            self._allow(self._limits.head_seconds)
 
     def is_late(self, now: float) -> bool:
         """Whether its deadline is over; a body that keeps its pace has longer."""
         if now <= self.deadline:
             return False
         came = len(self.arrival) - self.looked_at_bytes
-        if self.arrival.has_head and came >= self._patience.bytes_per_second_min * self._patience.body_seconds:
-            self._allow(self._patience.body_seconds)
+        if self.arrival.has_head and came >= self._limits.bytes_per_second_min * self._limits.body_seconds:
+            self._allow(self._limits.body_seconds)
             return False
         return True
 
@@ -123,14 +123,14 @@ class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
         is_first = not self.initialized
         self.init()
         if is_first:
-            self.inflow = self.parser.unreader = Inflow(self.sock, self._patience)
-        self.inflow.begin(self.arrival.take(), self._patience.body_seconds, is_whole=self.arrival.is_whole)
+            self.inflow = self.parser.unreader = Inflow(self.sock, self._limits)
+        self.inflow.begin(self.arrival.take(), self._limits.body_seconds, is_whole=self.arrival.is_whole)
 
     def go_on(self) -> None:
         """Begin the next request with the bytes that came after this one."""
         self.sock.setblocking(False)
         self.arrival = Arrival(self.inflow.take_buffered())
-        self._allow(self._patience.idle_seconds if self.is_idle else self._patience.head_seconds)
+        self._allow(self._limits.idle_seconds if self.is_idle else self._limits.head_seconds)
 
     def _allow(self, seconds: float) -> None:
         self.deadline = time.monotonic() + seconds

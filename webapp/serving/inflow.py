@@ -18,7 +18,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Patience:
+class ClientLimits:
     """How long a client may take."""
 
     idle_seconds: float = 30.0
@@ -38,13 +38,13 @@ class Patience:
 class Inflow(SocketUnreader):  # type: ignore[misc] # gunicorn has no types
     """Reads from a socket within limits; beyond them it behaves as if the sender had closed."""
 
-    def __init__(self, sock: socket.socket, patience: Patience) -> None:
+    def __init__(self, sock: socket.socket, client_limits: ClientLimits) -> None:
         super().__init__(sock, max_chunk=_CHUNK_BYTES)
         self.missed_some = False
         """Whether bytes were asked for that have not come."""
         self.is_whole = True
         """Whether all of the request had come when a thread took it."""
-        self._patience = patience
+        self._limits = client_limits
         self._deadline: float | None = None
         self._timeout_seconds: float | None = None
         self._has_ended = False
@@ -70,7 +70,7 @@ class Inflow(SocketUnreader):  # type: ignore[misc] # gunicorn has no types
     def chunk(self, size_hint: int | None = None) -> bytes:
         """The next bytes from the socket; none where they did not come in time."""
         began = time.monotonic()
-        seconds = float(self._patience.silence_seconds)
+        seconds = float(self._limits.silence_seconds)
         if self._deadline is not None:
             seconds = min(seconds, self._deadline - began)
         if self._has_ended or seconds <= 0:
@@ -99,8 +99,8 @@ class Inflow(SocketUnreader):  # type: ignore[misc] # gunicorn has no types
         """Measure the sender's pace; only time spent waiting for it counts."""
         self._came_bytes += came
         self._waited_seconds += seconds
-        if self._waited_seconds < self._patience.pace_seconds:
+        if self._waited_seconds < self._limits.pace_seconds:
             return
-        if self._came_bytes < self._patience.bytes_per_second_min * self._waited_seconds:
+        if self._came_bytes < self._limits.bytes_per_second_min * self._waited_seconds:
             self._has_ended = True
         self._waited_seconds, self._came_bytes = 0.0, 0

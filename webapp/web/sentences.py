@@ -136,7 +136,7 @@ _FAILURES = {
     ),
     FailureCode.RATE_LIMITED: Sentence(
         "A service was asked too often",
-        "It kept asking for patience until no attempt was left.",
+        "It kept asking us to wait until no attempt was left.",
         "Wait a few minutes, then choose Reprocess.",
     ),
     FailureCode.TIMED_OUT: Sentence(

@@ -141,7 +141,7 @@ def sweep_incoming(services: Services) -> int:
     return services.providers.blobs.sweep_incoming(LITTER_AFTER_SECONDS)
 
 
-def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> int:
+def sweep_orphans(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
     """Remove blobs that no row names: of uploads that were never committed, of deleted documents and orgs.
 
     Vectors that were put among the blobs while the database was away are stored first. It can take long, and stops
@@ -160,7 +160,7 @@ def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> i
             # Before the org's blobs are listed below: this removes the blobs that it stores.
             kept_answers.store_late_vectors(blobs, org)
         for batch in batches(old, _BATCH):
-            if is_ending():
+            if should_stop():
                 return removed
             for info in _without_owner(org, batch, {str(org)} if is_there else set()):
                 blobs.delete(info.path)
@@ -170,10 +170,10 @@ def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> i
     return removed
 
 
-def sweep_replaced(services: Services, is_ending: Callable[[], bool] = bool) -> int:
+def sweep_replaced(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
     """Remove artifacts that were replaced so long ago that nobody can be reading them."""
     removed = 0
-    while not is_ending():
+    while not should_stop():
         with reading(everywhere=True):
             old = replaced.older_than(REPLACED_AFTER_SECONDS, _BATCH)
         for each in old:
@@ -187,13 +187,13 @@ def sweep_replaced(services: Services, is_ending: Callable[[], bool] = bool) -> 
     return removed
 
 
-def report_missing(services: Services, is_ending: Callable[[], bool] = bool) -> int:
+def report_missing(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
     """Log the blobs that rows name and that are gone: nobody else would notice."""
     with reading(everywhere=True):
         ids = [org.id for org in orgs.everyone()]
     total = 0
     for org_id in ids:
-        for found in find_missing(services, org_id, is_ending):
+        for found in find_missing(services, org_id, should_stop):
             total += 1
             if total <= _NAMED_MAX:
                 _log.error("document %s has lost its blob %s", found.document_id, found.path)
@@ -202,7 +202,7 @@ def report_missing(services: Services, is_ending: Callable[[], bool] = bool) -> 
     return total
 
 
-def renew_vectors(services: Services, is_ending: Callable[[], bool] = bool) -> int:
+def renew_vectors(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
     """Queue new vectors for documents that have those of an earlier model, unless the settings leave it to ops.
 
     Documents whose newest run failed are left out: it may fail again every day.
@@ -212,7 +212,7 @@ def renew_vectors(services: Services, is_ending: Callable[[], bool] = bool) -> i
     with reading(everywhere=True):
         ids = [org.id for org in orgs.everyone()]
     ready = DocumentStatus.READY
-    total = sum(reprocess.renew_vectors(services, each, status=ready, is_ending=is_ending).count for each in ids)
+    total = sum(reprocess.renew_vectors(services, each, status=ready, should_stop=should_stop).count for each in ids)
     if total:
         _log.info("%d documents with vectors of an earlier model get new ones", total)
     return total

@@ -28,7 +28,7 @@ def record_call(
 ) -> None:
     """Add a line in the transaction of the result; those of paid calls are written by `kept_answers`."""
     price = price_of(context.prices, provider, operation, units, outcome)
-    line = Line(provider, operation, units, price, seconds, outcome, reused)
+    line = LedgerLine(provider, operation, units, price, seconds, outcome, reused)
     add_line(context.org_id, line, run_id=context.run_id)
 
 
@@ -48,7 +48,7 @@ def paid_units(context: StageContext, operation: str) -> int:
 
 
 @dataclass(frozen=True)
-class Line:
+class LedgerLine:
     """A line of the ledger: `units` are pages, texts, seconds of sound or segments.
 
     The outcome is "ok", "error", or "unknown" where no answer came and the provider may charge all the same. The price
@@ -64,7 +64,7 @@ class Line:
     reused: bool = False
 
 
-def add_line(org_id: UUID, line: Line, *, run_id: UUID | None = None, line_id: UUID | None = None) -> None:
+def add_line(org_id: UUID, line: LedgerLine, *, run_id: UUID | None = None, line_id: UUID | None = None) -> None:
     """Add one line."""
     values = {**asdict(line), "seconds": round(line.seconds, 4)}
     session().execute(_ADD, {"id": line_id or new_id(), "org_id": org_id, "run_id": run_id, **values})

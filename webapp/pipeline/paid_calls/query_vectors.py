@@ -22,7 +22,7 @@ from webapp.pipeline.artifacts import digest
 from webapp.pipeline.embed import checked_vectors
 from webapp.pipeline.paid_calls import gates, reservations
 from webapp.pipeline.paid_calls.kept_answers import outcome_of
-from webapp.pipeline.paid_calls.ledger import Line, add_line, price_of
+from webapp.pipeline.paid_calls.ledger import LedgerLine, add_line, price_of
 from webapp.pipeline.paid_calls.prices import FREE, Prices
 from webapp.pipeline.paid_calls.reservations import Call, Wanted
 from webapp.provider_errors import ProviderError, ProviderUnavailable
@@ -193,7 +193,7 @@ def _book_saved(services: Services, key: Key, embedder: Embedder) -> None:
 
     def write() -> None:
         query_cache.mark_used(*key)
-        add_line(key[0], Line(embedder.name, OPERATION, 1, price, reused=True))
+        add_line(key[0], LedgerLine(embedder.name, OPERATION, 1, price, reused=True))
 
     try:
         write_soon(key[0], "a search that was saved", write)

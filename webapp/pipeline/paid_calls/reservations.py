@@ -24,7 +24,7 @@ from webapp.jobs.model import Job
 from webapp.jobs.states import JobStatus
 from webapp.pipeline.paid_calls.call_times import MARGIN_SECONDS
 from webapp.pipeline.paid_calls.gates import before_paid_call
-from webapp.pipeline.paid_calls.ledger import Line, add_line
+from webapp.pipeline.paid_calls.ledger import LedgerLine, add_line
 from webapp.pipeline.paid_calls.prices import FREE, Prices
 from webapp.pipeline.paid_calls.until_stored import until_stored
 from webapp.pipeline.steps import StageContext
@@ -182,6 +182,6 @@ def _end(condition: ColumnElement[bool], outcome: str | None, seconds: float = 0
                 # Lost work of this machine costs nothing.
                 continue
             units, price = sum(row.units for row in call), sum(row.price for row in call)
-            line = Line(call[0].provider, call[0].operation, units, price, seconds, outcome)
+            line = LedgerLine(call[0].provider, call[0].operation, units, price, seconds, outcome)
             add_line(call[0].org_id, line, run_id=call[0].run_id, line_id=call[0].call_id)
     return len(calls)

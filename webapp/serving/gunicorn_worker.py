@@ -20,7 +20,7 @@ from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from webapp.serving.capacity import large_at_once
 from webapp.serving.connection import ClientConnection, PacedSocket, address_of
-from webapp.serving.inflow import ENVIRON_KEY, Patience
+from webapp.serving.inflow import ENVIRON_KEY, ClientLimits
 
 _READ_BYTES = 1 << 16
 # Read and thrown away while we wait for a client to close: cutting the connection could lose the answer.
@@ -32,11 +32,11 @@ _NO_MORE_FILES = {errno.EMFILE, errno.ENFILE}
 _PASSING = {errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED, errno.EINTR}
 
 
-class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
+class GunicornWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
     """gunicorn's threaded worker, with a time limit for everything that a client does."""
 
     wsgi: Any
-    patience = Patience()
+    client_limits = ClientLimits()
     connections_per_address = 0
     """0 for no limit, as behind a proxy, from which all connections come."""
 
@@ -86,7 +86,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             _refuse(accepted)
             return
         try:
-            conn = ClientConnection(self.cfg, accepted, client, listener.getsockname(), self.patience)
+            conn = ClientConnection(self.cfg, accepted, client, listener.getsockname(), self.client_limits)
         except OSError:
             # The client has gone already.
             accepted.close()
@@ -198,7 +198,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         if conn.arrival.is_whole:
             self.enqueue_req(conn)
             return
-        conn.deadline = time.monotonic() + self.patience.body_seconds
+        conn.deadline = time.monotonic() + self.client_limits.body_seconds
         self._queued[conn] = None
         self._let_large_ones_in()
 
@@ -229,7 +229,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         except OSError:
             self._drop(conn)
             return
-        conn.deadline = time.monotonic() + self.patience.close_seconds
+        conn.deadline = time.monotonic() + self.client_limits.close_seconds
         self._closing[conn] = None
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_leaving, conn))
 
