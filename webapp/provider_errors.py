@@ -79,7 +79,7 @@ class ProviderUnavailable(ProviderError):
 
 
 class RateLimited(ProviderError):
-    """The provider asks for patience, mostly with `retry_after_seconds`."""
+    """The provider asks us to wait, mostly with `retry_after_seconds`."""
 
     default_code = FailureCode.RATE_LIMITED
 

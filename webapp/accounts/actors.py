@@ -1,4 +1,4 @@
-"""Names for who acted, as stored with a run or a lever: `user:<id>` or `token:<id>`."""
+"""Names for who acted, as stored with a run or a stage control: `user:<id>` or `token:<id>`."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The one place where text that came out of a file is made fit to be stored.
+"""Makes text that comes out of a file fit to be stored; the only place that does.
 
 Databases refuse U+0000 and lone surrogates, and both occur in crafted files. Every extractor's
 result goes through `clean_extraction` before it leaves the providers.

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes: names lie, and a refusal should name what came."""
+"""Recognises a file by its first bytes, since its name may be wrong."""
 
 import re
 from codecs import getincrementaldecoder

@@ -28,7 +28,7 @@ _REMOVE = delete(_values).where(_values.c.org_id == bindparam("org"), _values.c.
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,24}")
 _ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
-# The look ahead passes by words, which are nearly all of a text, before anything is made of them.
+# The look-ahead skips words without digits, nearly all of a text, at little cost.
 _CODE = re.compile(r"(?<![\w@./-])(?=[A-Za-z/._-]*+\d)[A-Za-z0-9]{1,30}(?:[-/._][A-Za-z0-9]{1,30}){0,6}(?![\w@])")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _AMOUNT = re.compile(r"\d{1,3}(?:[.,]\d{3})*[.,]?\d*")

@@ -28,7 +28,7 @@ from webapp.providers.ports import BlobInfo
 BLOCK_BYTES = 4 << 20
 CONNECT_SECONDS = 10.0
 CHECK_BLOB = "check"
-# Monitors ask often, and want an answer rather than a hope.
+# A short limit for health checks.
 CHECK_SECONDS = 5.0
 # For so long the answer to "is there space?" is used again.
 SPACE_SECONDS = 3.0
@@ -147,7 +147,7 @@ class AzureBlobStore:
         return deleted
 
     def list(self, prefix: str = "") -> Iterator[BlobInfo]:
-        """Walk the blobs below a folder; Azure gives them sorted, some thousands in an answer."""
+        """Walk the blobs below a folder, sorted; Azure lists some thousands at a time."""
         folder = checked_folder(prefix)
         with self._translated(folder or "the container"):
             self._make_container()

@@ -1,4 +1,4 @@
-"""Looking into JSON that somebody else wrote: what has the wrong form reads as nothing."""
+"""Reads values from foreign JSON: what has the wrong form is as if it were missing."""
 
 import math
 from collections.abc import Mapping

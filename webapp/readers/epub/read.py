@@ -45,7 +45,7 @@ class _Item:
 
 @dataclass(frozen=True)
 class _Package:
-    """What the book says of itself."""
+    """The book's metadata, reading order and chapter titles."""
 
     spine: tuple[_Item | None, ...]
     titles: dict[str, str]
