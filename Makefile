@@ -79,7 +79,7 @@ check: $(DEVELOPMENT) ## Everything that must hold: format, lint, types, import 
 	$(call step,Format,.venv/bin/ruff format --check .,Run .venv/bin/ruff format . and look at what it changed.)
 	$(call step,Lint,.venv/bin/ruff check .,Mend these; a rule that is wrong here is left out with its reason.)
 	$(call step,Types,.venv/bin/mypy,Mend these types.)
-	$(call step,Import order,.venv/bin/lint-imports,Imports go downward only: the order stands in pyproject.toml.)
+	$(call step,Import order,.venv/bin/lint-imports,Imports go downward only: pyproject.toml has the order.)
 	$(call step,Migrations,$(MIGRATIONS_MATCH),The tables that the migrations make are not those of the models: add a migration.)
 	@exec $(MAKE) test
 
@@ -94,7 +94,7 @@ bench: $(DEVELOPMENT) ## Measure what we claim to be fast (BENCH=upload measures
 shape: $(DEVELOPMENT) ## Count what makes the code simple or not: lines, lengths, branches on the database, calls to the claim
 	@exec .venv/bin/python -W ignore -m tests.shape
 
-# How long, on what, and which blows: the same seed deals the same ones.
+# How long, on which database, and which faults: the same seed chooses the same ones.
 minutes ?= 1
 database ?= postgresql
 seed ?=
@@ -152,7 +152,7 @@ endef
 define install
 $(VENV)
 @echo "Installing the packages of $(1) (about a minute, once) ..."
-@$(PIP) --require-hashes --requirement $(1) || { echo "The packages could not be installed; the reason stands above." >&2; exit 1; }
+@$(PIP) --require-hashes --requirement $(1) || { echo "The packages could not be installed; the reason is above." >&2; exit 1; }
 @rm -f .venv/.ready-* && touch $(2)
 endef
 

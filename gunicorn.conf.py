@@ -1,4 +1,4 @@
-"""How gunicorn serves Docmill: the settings are Docmill's own, read where all others are read."""
+"""gunicorn's configuration, made from Docmill's own settings."""
 
 import logging
 import os
@@ -13,12 +13,12 @@ from typing import Any
 
 from gunicorn.arbiter import Arbiter
 
-# Before anything can make a file: what Docmill keeps is nobody else's.
+# Before anything can create a file: Docmill's files are for its own user alone.
 os.umask(0o077)
 
 from webapp.config import Settings, SettingsError, forget_owner
 from webapp.serving.capacity import connections_max
-from webapp.serving.inflow import Patience
+from webapp.serving.inflow import ClientLimits
 from webapp.serving.listening import port_trouble
 from webapp.serving.memory import keep_what_is_loaded
 
@@ -32,14 +32,14 @@ bind = f"{_settings.server.host}:{_settings.server.port}"
 _taken = None if "GUNICORN_FD" in os.environ else port_trouble(_settings.server.host, _settings.server.port)
 if _taken:
     sys.exit(_taken)
-# The embedded host is one process; several web processes beside worker processes are as you like.
+# Embedded there is one web process; beside worker processes there may be several.
 workers = 1 if _settings.is_embedded else int(os.environ.get("WEB_CONCURRENCY", "2"))
-worker_class = "webapp.serving.patience.PatientWorker"
+worker_class = "webapp.serving.gunicorn_worker.GunicornWorker"
 threads = _settings.server.web_threads
 worker_connections = connections_max()
 # A kept-alive connection costs no thread.
 keepalive = 30
-# Of the process, not of a request: it must say that it lives.
+# For a sign of life from the process, not for a request.
 timeout = 120
 # A drain comes to its end before gunicorn loses patience.
 graceful_timeout = int(_settings.queue.drain_seconds) + 10
@@ -51,14 +51,14 @@ forwarded_allow_ips = ""
 limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190
-# Nobody steers this server through a socket in somebody's home.
+# No control socket in the home folder.
 control_socket_disable = True
 
 _host: Any = None
 
 
 def post_worker_init(worker: Any) -> None:
-    """A web process can serve: say where, and let it become the embedded host where that is its part."""
+    """In a web process that is ready to serve: announce the address, and start the embedded host if there is one."""
     # Imported here, or `--reload` would go on with the code that gunicorn's first process has read.
     from webapp.logs import set_up_logging  # noqa: PLC0415
     from webapp.sandbox.state import log_locks, refusal  # noqa: PLC0415
@@ -72,7 +72,7 @@ def post_worker_init(worker: Any) -> None:
     if unlocked := refusal(required=_settings.parsers.requires_locks):
         _give_up(worker, unlocked)
     keep_what_is_loaded()
-    # Beside the start: a child has to be asked.
+    # In a thread, since it has to start a child process.
     threading.Thread(target=log_locks, name="locks", daemon=True).start()
     has_tables = _has_tables(worker.wsgi)
     if has_tables:
@@ -95,7 +95,7 @@ def _look_at_role(worker: Any) -> None:
     from webapp.db.errors import DATABASE_ERRORS  # noqa: PLC0415
 
     found = refusal = notice = None
-    # It was there a moment ago; pages say so if it is away.
+    # The database was there a moment ago; if it is away now, pages say so.
     with worker.wsgi.app_context(), suppress(*DATABASE_ERRORS):
         found, refusal = row_security.fault(), row_security.refusal(_settings)
         notice = row_security.notice()
@@ -108,7 +108,7 @@ def _look_at_role(worker: Any) -> None:
 
 
 def _give_up(worker: Any, why: str) -> None:
-    """End gunicorn. It stumbles where several processes tell it so at once: the others wait to be ended by it."""
+    """End gunicorn. Only one process may tell it to; the others wait until it ends them."""
     if worker.age > 1:
         deadline = time.monotonic() + 10
         while worker.alive and time.monotonic() < deadline:
@@ -121,13 +121,13 @@ def _give_up(worker: Any, why: str) -> None:
 def _set_limits(worker: Any) -> None:
     """How long clients may take, and how many connections one of them may have."""
     limits = _settings.access
-    worker.patience = Patience(idle_seconds=keepalive, bytes_per_second_min=limits.slowest_bytes_per_second)
+    worker.client_limits = ClientLimits(idle_seconds=keepalive, bytes_per_second_min=limits.slowest_bytes_per_second)
     # Behind a proxy everybody comes from its address.
     worker.connections_per_address = 0 if _settings.server.proxy_hops else limits.connections_per_address
 
 
 def _leave(worker: Any, number: int, frame: FrameType | None) -> None:
-    """Whoever asks: answer the requests that are under way, and meanwhile bring the work to a good end.
+    """On a signal: answer the requests that are under way, and drain the jobs meanwhile.
 
     gunicorn's own answer to SIGINT and SIGQUIT takes locks inside of a signal handler, and hangs
     where the main thread holds them.
@@ -138,11 +138,11 @@ def _leave(worker: Any, number: int, frame: FrameType | None) -> None:
 
 
 def worker_exit(server: Any, worker: Any) -> None:
-    """The last request is answered: now wait for the work."""
+    """After the last answer: wait until the jobs are drained."""
     if _host is not None:
         _host.stop()
     if not worker.booted:
-        # Its exit status says that another try would end the same way.
+        # Keep its exit status, which tells gunicorn not to start another one.
         return
     logging.shutdown()
     # Models may be inside of native code, or just being loaded by it, and must not meet a half-gone interpreter.
@@ -150,7 +150,7 @@ def worker_exit(server: Any, worker: Any) -> None:
 
 
 def _has_tables(app: Any) -> bool:
-    """Without tables there is nobody to greet; `GET /readyz` says what to do."""
+    """Whether the tables are up to date; if not, `GET /readyz` says what to do."""
     from webapp.db import schema_is_current  # noqa: PLC0415
     from webapp.db.errors import DATABASE_ERRORS  # noqa: PLC0415
 

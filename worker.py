@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 
-# Before anything can make a file: what Docmill keeps is nobody else's.
+# Before anything can create a file: Docmill's files are for its own user alone.
 os.umask(0o077)
 
 from webapp.app import create_app
@@ -12,8 +12,8 @@ from webapp.config import Settings, SettingsError, forget_owner
 from webapp.logs import set_up_logging
 from webapp.sandbox.state import log_locks, refusal
 from webapp.serving.memory import keep_what_is_loaded
+from webapp.worker.process import WorkerProcess
 from webapp.worker.shutdown import Shutdown
-from webapp.worker.workshop import Workshop
 
 _log = logging.getLogger("worker")
 
@@ -35,23 +35,23 @@ def main() -> int:
     log_locks()
     app = create_app(settings)
     with app.app_context():
-        return _work(Workshop(app.extensions["docmill"], shutdown.on_broken), shutdown, settings)
+        return _work(WorkerProcess(app.extensions["docmill"], shutdown.on_broken), shutdown, settings)
 
 
-def _work(workshop: Workshop, shutdown: Shutdown, settings: Settings) -> int:
-    while not workshop.is_database_ready():
+def _work(process: WorkerProcess, shutdown: Shutdown, settings: Settings) -> int:
+    while not process.is_database_ready():
         if shutdown.wait(settings.queue.poll_seconds):
             return 0
-    refusal = workshop.reason_to_refuse()
+    refusal = process.reason_to_refuse()
     if refusal:
         return _refuse(refusal)
     keep_what_is_loaded()
-    workshop.start()
-    shutdown.on_hurry = workshop.hurry
-    while not shutdown.wait(workshop.check_seconds):
-        workshop.check()
+    process.start()
+    shutdown.on_hurry = process.hurry
+    while not shutdown.wait(process.check_seconds):
+        process.check()
     _log.info("leaving: %s", shutdown.reason)
-    workshop.drain()
+    process.drain()
     return 1 if shutdown.failure else 0
 
 

@@ -23,7 +23,7 @@ from webapp.documents.model import Document
 from webapp.documents.states import DocumentStatus
 from webapp.jobs.sql import SqlJobQueue
 from webapp.worker.embedded import EmbeddedHost
-from webapp.worker.workshop import Workshop
+from webapp.worker.process import WorkerProcess
 
 OF_THE_QUEUE = ("claim", "heartbeat", "complete")
 LOOK_EVERY_SECONDS = 0.25
@@ -96,7 +96,7 @@ def main() -> None:
     counts.taken()
     began, cpu = time.time(), time.process_time()
     with app.app_context():
-        work: Any = EmbeddedHost(services) if is_embedded else Workshop(services, print)
+        work: Any = EmbeddedHost(services) if is_embedded else WorkerProcess(services, print)
         work.start()
         pause = threading.Event()
         while _waiting():

@@ -142,6 +142,7 @@ def _traits(app: Flask) -> list[Any]:
         sorted(app.jinja_env.globals),
         sorted(app.jinja_env.filters),
         listeners,
+        dict(app.extensions["docmill_upload_seats"].taken) if "docmill_upload_seats" in app.extensions else {},
     ]
 
 

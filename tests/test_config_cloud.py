@@ -46,7 +46,7 @@ def test_a_choice_can_be_forced(tmp_path: Path) -> None:
     assert (providers.blobs.name, providers.remote_extractor, providers.embedder.name) == ("local", None, "local")
 
 
-def test_a_managed_identity_stands_in_for_keys(tmp_path: Path) -> None:
+def test_a_managed_identity_replaces_keys(tmp_path: Path) -> None:
     settings = settings_for(
         tmp_path,
         AZURE_STORAGE_ACCOUNT_URL="https://account.blob.core.windows.net/",

@@ -118,7 +118,7 @@ def test_no_function_looks_with_anothers_rights(postgresql_database: DatabaseUnd
 
 @pytest.mark.usefixtures("tenants")
 @pytest.mark.parametrize("role", ["runtime", "owner"])
-def test_whoever_names_no_org_sees_nothing(postgresql_database: DatabaseUnderTest, role: str) -> None:
+def test_a_transaction_without_an_org_sees_nothing(postgresql_database: DatabaseUnderTest, role: str) -> None:
     url = postgresql_database.url if role == "runtime" else postgresql_database.owner_url
     with psycopg.connect(url) as connection:
         assert {table: _visible(connection, table) for table in ORG_TABLES} == dict.fromkeys(ORG_TABLES, 0)

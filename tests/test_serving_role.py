@@ -26,7 +26,7 @@ from webapp.app import create_app
 from webapp.db import reading, row_security, transaction
 from webapp.db.grants import grant
 from webapp.db.role import SERVING_ROLE
-from webapp.worker.workshop import Workshop
+from webapp.worker.process import WorkerProcess
 
 # Each test copies and upgrades a database of its own.
 pytestmark = pytest.mark.slow
@@ -183,12 +183,12 @@ def test_a_worker_waits_for_the_upgrade_that_makes_the_role(
     """The tables are this version's already; the web process brings the rest up to date beside the worker."""
     app = create_app(settings_for(tmp_path, DATABASE_URL=urls.superuser_url))
     with app.app_context(), caplog.at_level(logging.INFO):
-        workshop = Workshop(app.extensions["docmill"], lambda reason: None, handlers={})
-        assert [workshop.is_database_ready() for _ in range(2)] == [False] * 2
+        process = WorkerProcess(app.extensions["docmill"], lambda reason: None, handlers={})
+        assert [process.is_database_ready() for _ in range(2)] == [False] * 2
         assert len([message for message in caplog.messages if "db upgrade" in message]) == 1
         flask_migrate.upgrade()
-        assert workshop.is_database_ready()
-        assert workshop.reason_to_refuse() is None
+        assert process.is_database_ready()
+        assert process.reason_to_refuse() is None
     assert NOTICE in caplog.messages
     dispose(app)
 

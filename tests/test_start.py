@@ -47,7 +47,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         port = other.getsockname()[1]
         words = words_of([str(BIN / "gunicorn"), "wsgi:app"], tmp_path, PORT=str(port))
     assert words.splitlines() == [
-        f"Another program listens at port {port} already. Choose another one: PORT={port + 1}"
+        f"Another program is listening on port {port} already. Choose another one: PORT={port + 1}"
     ]
 
 
@@ -70,7 +70,7 @@ def test_an_address_is_tried() -> None:
         port = other.getsockname()[1]
         assert "already" in (port_trouble("127.0.0.1", port) or "")
     assert port_trouble("127.0.0.1", port) is None
-    assert port_trouble("203.0.113.1", port) == "HOST=203.0.113.1 is no address of this machine."
+    assert port_trouble("203.0.113.1", port) == "HOST=203.0.113.1 is not an address of this machine."
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """How log records are written: one record's own words never look like another record.
 
-Messages and exceptions quote what strangers sent and what stands in their files. A line break in such words
+Messages and exceptions quote what anybody sent and what is in their files. A line break in such words
 would begin a line of its own, which nobody could tell from a real one; a password in an address would be kept.
 """
 

@@ -1,7 +1,7 @@
 """How providers, readers and the sandbox fail: a closed set of errors that carry the decision, never only words.
 
 It lies below all three, since a reader in the sandbox raises the same errors as a vendor's client.
-Whoever retries reads `permanent`, `retry_after_seconds` and `code`. The message is for the
+A caller that retries reads `permanent`, `retry_after_seconds` and `code`. The message is for the
 error log: what a person reads is a sentence chosen by the code, in the templates.
 """
 
@@ -79,7 +79,7 @@ class ProviderUnavailable(ProviderError):
 
 
 class RateLimited(ProviderError):
-    """The provider asks for patience, mostly with `retry_after_seconds`."""
+    """The provider asks us to wait, mostly with `retry_after_seconds`."""
 
     default_code = FailureCode.RATE_LIMITED
 
@@ -97,7 +97,7 @@ class ParserCrashed(ProviderError):
 
 
 class OperationLost(ProviderError):
-    """Work that went on elsewhere failed or is forgotten there: whoever wants it has to start anew."""
+    """Work that went on elsewhere failed or is forgotten there: it has to be started anew."""
 
     default_permanent = True
 

@@ -44,7 +44,7 @@ def wire(settings: Settings) -> Services:
 
 
 # The vendors' clients are imported where they are chosen: together they take a second and 90 MB,
-# which whoever needs no cloud does not pay.
+# which an installation without clouds need not pay.
 
 
 def _blobs(settings: Settings) -> BlobStore:

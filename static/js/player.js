@@ -2,7 +2,7 @@
 // Everything is listened to on the document, because HTMX may put the player there at any time.
 const JUMP_SECONDS = 5;
 const HASH = /^#t=(\d+(?:\.\d+)?)$/;
-// Whoever scrolls reads: for so long the text does not run away from under them.
+// A person who scrolls reads: for so long the text does not run away from under them.
 const READING_MS = 4_000;
 let scrolledAt = -READING_MS;
 
@@ -65,7 +65,7 @@ function playFrom(player, seconds, link) {
   if (link?.matches(".said")) mark(player, link);
   seek(audio, seconds);
   show(player, seconds, false);
-  // A browser may refuse to begin by itself; then the player stands at the right place.
+  // A browser may refuse to begin by itself; then the player is at the right place.
   audio.play().catch(() => {});
 }
 
@@ -111,7 +111,7 @@ function bringIntoView(element) {
   element.scrollIntoView({ block: "center", behavior: isCalm ? "auto" : "smooth" });
 }
 
-// The last sentence that has begun: sentences stand in the order of time.
+// The last sentence that has begun: sentences are in the order of time.
 function saidAt(player, seconds) {
   const sentences = player.querySelectorAll(".said");
   let low = 0;

@@ -57,7 +57,7 @@ def test_the_whole_journey_without_script(working: Visit, open_page: NewPage, fi
     upload(page, files / "report.pdf", files / "empty.txt")
     page.get_by_role("button", name="Upload", exact=True).click()
     expect(page.locator("#flashes")).to_contain_text("“report.pdf” was uploaded.")
-    expect(page.locator("#flashes")).to_contain_text("“empty.txt” was not taken: the file is empty.")
+    expect(page.locator("#flashes")).to_contain_text("We could not add “empty.txt”: the file is empty.")
     wait_until_ready(page, "report.pdf")
 
     page.locator("#filter-q").fill("report")

@@ -22,7 +22,7 @@ import psycopg
 
 from tests.chaos import audit
 from tests.chaos.monkey import Monkey
-from tests.chaos.plan import POSTGRESQL, SQLITE, Blow, plan
+from tests.chaos.plan import POSTGRESQL, SQLITE, Fault, plan
 from tests.chaos.processes import wait_until
 from tests.chaos.server import RestartableServer, restartable
 from tests.chaos.verdict import judge, unfinished
@@ -38,22 +38,24 @@ def main() -> int:
     """Run as the arguments say."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=1.0)
-    parser.add_argument("--seed", type=int, default=None, help="the same seed deals the same blows")
+    parser.add_argument("--seed", type=int, default=None, help="the same seed chooses the same faults")
     parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
     parser.add_argument("--documents", type=int, default=None)
     parser.add_argument("--extraction", choices=["local", "azure"], default=None, help="by default odd seeds: azure")
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(10_000) if given.seed is None else given.seed
     seconds = given.minutes * 60
-    blows = plan(seed, seconds, POSTGRESQL if given.database == "postgresql" else SQLITE)
+    faults = plan(seed, seconds, POSTGRESQL if given.database == "postgresql" else SQLITE)
     extraction = given.extraction or ("azure" if seed % 2 else "local")
-    _say(f"chaos on {given.database}: seed {seed}, {given.minutes:g} min, {len(blows)} blows, extraction {extraction}")
+    _say(
+        f"chaos on {given.database}: seed {seed}, {given.minutes:g} min, {len(faults)} faults, extraction {extraction}"
+    )
     is_cloud = extraction == "azure"
     with _surroundings(given.database) as (folder, server), world(folder, server, is_cloud=is_cloud) as made:
         if server:
             audit.install(server.superuser_url)
         documents = given.documents or int(DOCUMENTS_A_MINUTE * given.minutes)
-        is_sound = _run(made, blows, Uploader(made, seed, documents, seconds))
+        is_sound = _run(made, faults, Uploader(made, seed, documents, seconds))
         if not is_sound:
             _keep_logs(folder)
     return 0 if is_sound else 1
@@ -72,14 +74,14 @@ def _surroundings(database: str) -> Iterator[tuple[Path, RestartableServer | Non
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(made: World, blows: list[Blow], uploader: Uploader) -> bool:
+def _run(made: World, faults: list[Fault], uploader: Uploader) -> bool:
     monkey = Monkey(made)
     began_at = time.monotonic()
     uploader.start()
-    for blow in blows:
-        time.sleep(max(0.0, began_at + blow.at - time.monotonic()))
+    for fault in faults:
+        time.sleep(max(0.0, began_at + fault.at - time.monotonic()))
         monkey.revive()
-        monkey.strike(blow)
+        monkey.inject(fault)
     monkey.heal()
     seconds = _drain(made, monkey, uploader)
     # A call of a killed process stays open until nobody can be waiting for its answer.
@@ -127,7 +129,7 @@ def _report(made: World, monkey: Monkey, found: dict[str, list[Any]], seconds: f
     counts = _stuck(made)
     _say(f"  {len(made.uploaded)} documents taken in, then: {counts}")
     _say(f"  uploads that had to be sent again: {dict(made.refusals) or 'none'}")
-    _say(f"  everything at rest {'never' if seconds is None else f'{seconds:.1f} s'} after the last blow")
+    _say(f"  everything at rest {'never' if seconds is None else f'{seconds:.1f} s'} after the last fault")
     _say(f"  texts paid for more than once: {len(made.openai.paid_twice())} of {len(made.openai.ledger)}")
     if made.server:
         _say_recoveries(made)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 from tests.chaos import audit
-from tests.chaos.plan import Blow
+from tests.chaos.plan import Fault
 from tests.chaos.processes import Managed, wait_until
 from tests.chaos.world import LEASE_SECONDS, World
 from tests.emulators.wire import Wire
@@ -34,11 +34,11 @@ class Monkey:
     _is_stopped: bool = False
     _database_lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def strike(self, blow: Blow) -> None:
+    def inject(self, fault: Fault) -> None:
         """Do this one; where there is nobody to do it to just now, nothing."""
-        act: Callable[[Blow], bool] = getattr(self, "_" + blow.name.replace("'s", "").replace(" ", "_"))
-        if act(blow):
-            self.done[blow.name] += 1
+        act: Callable[[Fault], bool] = getattr(self, "_" + fault.name.replace("'s", "").replace(" ", "_"))
+        if act(fault):
+            self.done[fault.name] += 1
 
     def heal(self) -> None:
         """Everything goes through again, and everybody who should be there is."""
@@ -83,31 +83,31 @@ class Monkey:
         timer.start()
         self._healing.append(timer)
 
-    def _worker(self, blow: Blow) -> Managed | None:
+    def _worker(self, fault: Fault) -> Managed | None:
         fit = [one for one in self.world.workers if one.is_alive and not one.frozen]
-        return fit[int(blow.choice * len(fit))] if fit else None
+        return fit[int(fault.choice * len(fit))] if fit else None
 
-    def _wires(self, blow: Blow) -> Wire | None:
+    def _wires(self, fault: Fault) -> Wire | None:
         fit = [one.wire for one in (self.world.web, *self.world.workers) if one.is_alive and one.wire]
-        return fit[int(blow.choice * len(fit))] if fit else None
+        return fit[int(fault.choice * len(fit))] if fit else None
 
-    def _kill_a_worker(self, blow: Blow) -> bool:
-        worker = self._worker(blow)
+    def _kill_a_worker(self, fault: Fault) -> bool:
+        worker = self._worker(fault)
         if worker is None:
             return False
         self.world.dead[self.world.database_role(worker)] = time.time()
         worker.kill()
-        self._later(blow.strength, self.revive)
+        self._later(fault.strength, self.revive)
         return True
 
-    def _freeze_a_worker_past_its_lease(self, blow: Blow) -> bool:
-        return self._freeze(self._worker(blow), LEASE_SECONDS + 1 + 3 * blow.strength)
+    def _freeze_a_worker_past_its_lease(self, fault: Fault) -> bool:
+        return self._freeze(self._worker(fault), LEASE_SECONDS + 1 + 3 * fault.strength)
 
-    def _freeze_a_worker_for_a_moment(self, blow: Blow) -> bool:
-        return self._freeze(self._worker(blow), 0.2 + blow.strength)
+    def _freeze_a_worker_for_a_moment(self, fault: Fault) -> bool:
+        return self._freeze(self._worker(fault), 0.2 + fault.strength)
 
-    def _freeze_the_server_for_a_moment(self, blow: Blow) -> bool:
-        return self._freeze(self.world.web, 0.5 + 3 * blow.strength)
+    def _freeze_the_server_for_a_moment(self, fault: Fault) -> bool:
+        return self._freeze(self.world.web, 0.5 + 3 * fault.strength)
 
     def _freeze(self, process: Managed | None, seconds: float) -> bool:
         if process is None or not process.is_alive:
@@ -116,31 +116,31 @@ class Monkey:
         self._later(seconds, lambda: process.freeze(is_on=False))
         return True
 
-    def _ask_a_worker_to_leave(self, blow: Blow) -> bool:
-        worker = self._worker(blow)
+    def _ask_a_worker_to_leave(self, fault: Fault) -> bool:
+        worker = self._worker(fault)
         if worker is None or worker.popen is None:
             return False
         worker.popen.terminate()
         return True
 
-    def _kill_a_web_process(self, _: Blow) -> bool:
+    def _kill_a_web_process(self, _: Fault) -> bool:
         self.world.web.kill_child()
         return True
 
-    def _kill_the_whole_server(self, _: Blow) -> bool:
+    def _kill_the_whole_server(self, _: Fault) -> bool:
         self.world.web.end()
         self.world.web.start()
         return True
 
-    def _cut_connections(self, blow: Blow) -> bool:
-        wire = self._wires(blow)
-        return wire is not None and wire.cut(blow.strength) > 0
+    def _cut_connections(self, fault: Fault) -> bool:
+        wire = self._wires(fault)
+        return wire is not None and wire.cut(fault.strength) > 0
 
-    def _lose_a_commit_on_its_way(self, blow: Blow) -> bool:
-        return self._lose(self._wires(blow), is_after=False)
+    def _lose_a_commit_on_its_way(self, fault: Fault) -> bool:
+        return self._lose(self._wires(fault), is_after=False)
 
-    def _lose_the_answer_to_a_commit(self, blow: Blow) -> bool:
-        return self._lose(self._wires(blow), is_after=True)
+    def _lose_the_answer_to_a_commit(self, fault: Fault) -> bool:
+        return self._lose(self._wires(fault), is_after=True)
 
     @staticmethod
     def _lose(wire: Wire | None, *, is_after: bool) -> bool:
@@ -149,15 +149,15 @@ class Monkey:
         wire.lose(b"", is_after=is_after)
         return True
 
-    def _swallow_the_network_packets(self, blow: Blow) -> bool:
-        wire = self._wires(blow)
+    def _swallow_the_network_packets(self, fault: Fault) -> bool:
+        wire = self._wires(fault)
         if wire is None:
             return False
         wire.freeze(is_on=True)
-        self._later(1 + 5 * blow.strength, lambda: wire.freeze(is_on=False))
+        self._later(1 + 5 * fault.strength, lambda: wire.freeze(is_on=False))
         return True
 
-    def _crash_the_database(self, _: Blow) -> bool:
+    def _crash_the_database(self, _: Fault) -> bool:
         assert self.world.server is not None
         with self._database_lock:
             if self._is_stopped:
@@ -165,14 +165,14 @@ class Monkey:
             self.world.server.crash()
         return True
 
-    def _stop_the_database(self, blow: Blow) -> bool:
+    def _stop_the_database(self, fault: Fault) -> bool:
         assert self.world.server is not None
         with self._database_lock:
             if self._is_stopped:
                 return False
             self.world.server.stop_hard()
             self._is_stopped = True
-        self._later(1 + 6 * blow.strength, self._start_database)
+        self._later(1 + 6 * fault.strength, self._start_database)
         return True
 
     def _start_database(self) -> None:
@@ -181,14 +181,14 @@ class Monkey:
                 self.world.server.start()
                 self._is_stopped = False
 
-    def _fill_the_disk(self, blow: Blow) -> bool:
+    def _fill_the_disk(self, fault: Fault) -> bool:
         """Of one worker (of the server, where that is all), or of all processes."""
-        worker = self._worker(blow) or self.world.web
-        targets = [worker] if blow.strength < 0.5 else [self.world.web, *self.world.workers]
+        worker = self._worker(fault) or self.world.web
+        targets = [worker] if fault.strength < 0.5 else [self.world.web, *self.world.workers]
         alive = [one for one in targets if one.is_alive]
         for process in alive:
             process.fill_disk(is_on=True)
-        self._later(2 + 4 * blow.choice, lambda: self._empty_disk(alive))
+        self._later(2 + 4 * fault.choice, lambda: self._empty_disk(alive))
         return bool(alive)
 
     @staticmethod
@@ -197,8 +197,8 @@ class Monkey:
             if process.is_alive:
                 process.fill_disk(is_on=False)
 
-    def _freeze_a_worker_in_its_transaction(self, blow: Blow) -> bool:
-        worker = self._worker(blow)
+    def _freeze_a_worker_in_its_transaction(self, fault: Fault) -> bool:
+        worker = self._worker(fault)
         if worker is None:
             return False
         self._later(0, lambda: self._freeze_while_publishing(worker))
@@ -222,30 +222,30 @@ class Monkey:
                 self.troubles.append(f"a frozen worker's transaction was still open after {seconds:.1f} s")
         worker.freeze(is_on=False)
 
-    def _cancel_a_run(self, blow: Blow) -> bool:
+    def _cancel_a_run(self, fault: Fault) -> bool:
         """Somebody cancels a document that is being processed, and has it processed again."""
         site = self.world.site
         with contextlib.suppress(AssertionError, OSError, http.client.HTTPException):
             found = site.get("/documents?status=PROCESSING")["documents"]
             if not found:
                 return False
-            document = found[int(blow.choice * len(found))]
+            document = found[int(fault.choice * len(found))]
             site.post(f"/documents/{document['id']}/runs/{document['run']['id']}/cancel")
             site.post(f"/documents/{document['id']}/reprocess")
             return True
         return False
 
-    def _kill_a_database_session(self, blow: Blow) -> bool:
+    def _kill_a_database_session(self, fault: Fault) -> bool:
         assert self.world.server is not None
         # While it is stopped, or recovers from the last one, it has no session to kill.
         with contextlib.suppress(psycopg.OperationalError):
-            self.world.server.kill_backend(blow.choice)
+            self.world.server.kill_backend(fault.choice)
             return True
         return False
 
-    def _make_the_provider_fail(self, blow: Blow) -> bool:
-        kind = PROVIDER_FAULTS[int(blow.choice * len(PROVIDER_FAULTS))]
-        times = 1 + int(3 * blow.strength)
+    def _make_the_provider_fail(self, fault: Fault) -> bool:
+        kind = PROVIDER_FAULTS[int(fault.choice * len(PROVIDER_FAULTS))]
+        times = 1 + int(3 * fault.strength)
         self.world.openai.misbehave(kind, "embeddings", times=times, seconds=5.0)
         if self.world.analyzer is not None:
             self.world.analyzer.misbehave(kind, "analyze", times=1, seconds=5.0)

@@ -1,4 +1,4 @@
-"""What is done when, and to whom: all of it follows from the seed."""
+"""Which fault is injected when, and into which process: all of it follows from the seed."""
 
 import random
 from collections.abc import Mapping
@@ -32,15 +32,15 @@ SQLITE = {
     "cancel a run": 4,
 }
 GAP_SECONDS = 2.0
-# Where one process is all there is, most blows end it, and it needs some seconds to come back.
+# Where one process is all there is, most faults end it, and it needs some seconds to come back.
 LONG_GAP_SECONDS = 5.0
 # The first documents have come in, the last ones are under way.
 BEGINS_AT = 2.0
 
 
 @dataclass(frozen=True)
-class Blow:
-    """One thing that is done. `choice` (0 to 1) says to whom, `strength` (0 to 1) how much or for how long."""
+class Fault:
+    """A fault to inject. `choice` (0 to 1) selects its target, `strength` (0 to 1) how much or for how long."""
 
     at: float
     name: str
@@ -48,15 +48,15 @@ class Blow:
     strength: float
 
 
-def plan(seed: int, seconds: float, weights: Mapping[str, int]) -> list[Blow]:
+def plan(seed: int, seconds: float, weights: Mapping[str, int]) -> list[Fault]:
     """The same for the same seed, whatever happens meanwhile. Nothing is left out if there is time for it."""
     chance = random.Random(seed)
-    blows, at = [], BEGINS_AT
+    faults, at = [], BEGINS_AT
     names = [name for name, weight in weights.items() if weight]
     gap_seconds = LONG_GAP_SECONDS if weights is SQLITE else GAP_SECONDS
     first = chance.sample(names, len(names))
     while at < seconds:
         name = first.pop() if first else chance.choices(names, [weights[name] for name in names])[0]
-        blows.append(Blow(round(at, 3), name, chance.random(), chance.random()))
+        faults.append(Fault(round(at, 3), name, chance.random(), chance.random()))
         at += chance.expovariate(1 / gap_seconds) + 0.2
-    return blows
+    return faults

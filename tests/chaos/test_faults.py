@@ -1,4 +1,4 @@
-"""One blow at a time, before real processes on a server of their own, and what it costs."""
+"""One fault at a time, injected into real processes on a server of their own, and what it costs."""
 
 import time
 from collections.abc import Iterator

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 
 from tests import local_providers
-from tests.contracts.patient import Patient
+from tests.contracts.polled import PolledExtractor
 from tests.emulators import live
 from tests.emulators.clients import azure_extractor, openai_embedder
 from tests.jobs.rig import QueueRig, SqlQueueRig
@@ -37,8 +37,8 @@ def extractor(request: pytest.FixtureRequest, local_extractor: LocalExtractor) -
         return local_extractor
     if request.param == "azure":
         server = request.getfixturevalue("documentintelligence_server")
-        return Patient(azure_extractor(server, local_extractor))
-    return Patient(live.extractor(local_extractor))
+        return PolledExtractor(azure_extractor(server, local_extractor))
+    return PolledExtractor(live.extractor(local_extractor))
 
 
 @pytest.fixture(scope="session", params=["local", "openai", LIVE])

@@ -179,7 +179,7 @@ def test_sweeping_takes_the_old_leftovers_only(store: BlobStore) -> None:
 
 def test_a_store_in_order_passes_its_check(store: BlobStore) -> None:
     store.check()
-    store.check_room()
-    store.check_room(1_000_000)
+    store.check_space()
+    store.check_space(1_000_000)
     assert paths(store) == []
     assert list(store.incoming().iterdir()) == []

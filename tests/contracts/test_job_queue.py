@@ -11,7 +11,7 @@ import pytest
 
 from tests.jobs.rig import QueueRig, claim_one, enqueue, ids, job, new_run
 from webapp.clock import utc_now
-from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease
+from webapp.jobs.queue import AlreadyQueued, JobError, JobSnapshot, Lease
 from webapp.jobs.states import JobStatus, Priority
 
 BROKEN = JobError("unavailable", "it broke")
@@ -253,7 +253,7 @@ def test_only_waiting_jobs_are_let_in(rig: QueueRig) -> None:
 # Runs that end.
 
 
-def live_and_ended(rig: QueueRig) -> tuple[UUID, list[Job]]:
+def live_and_ended(rig: QueueRig) -> tuple[UUID, list[JobSnapshot]]:
     """A run with a finished job, one at work, one that waits and one that is held; and a stranger."""
     run = new_run(rig)
     for stage in ("extract", "chunk"):
@@ -341,7 +341,7 @@ def test_pages_go_from_the_newest_to_the_oldest(rig: QueueRig) -> None:
     assert len(rig.queue.find(theirs)) == 2
 
 
-def test_the_newest_job_shows_where_a_run_stands(rig: QueueRig) -> None:
+def test_the_newest_job_shows_how_far_a_run_is(rig: QueueRig) -> None:
     first, second, idle = rig.new_runs(3)
     rig.queue.enqueue([first.job("extract"), second.job("extract")])
     rig.queue.complete(claim_one(rig))

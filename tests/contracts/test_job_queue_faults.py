@@ -10,7 +10,7 @@ import pytest
 
 from tests.jobs.rig import RETRY, QueueRig, claim_one, enqueue, ids, job
 from webapp.clock import utc_now
-from webapp.jobs.queue import Job, JobError, JobQueue, Lease, LeaseLost
+from webapp.jobs.queue import JobError, JobQueue, JobSnapshot, Lease, LeaseLost
 from webapp.jobs.states import JobStatus
 
 BROKEN = JobError("unavailable", "it broke")
@@ -114,7 +114,7 @@ def test_a_lease_of_another_job_can_do_nothing(rig: QueueRig, act: Callable[[Job
     rig.queue.complete(again)
 
 
-def test_a_held_lease_passes_the_fence(rig: QueueRig) -> None:
+def test_a_valid_lease_passes_the_fence(rig: QueueRig) -> None:
     enqueue(rig)
     lease = claim_one(rig)
     rig.queue.fence(lease)
@@ -164,7 +164,7 @@ def test_an_error_says_when_where_and_what(rig: QueueRig) -> None:
     }
 
 
-def waited_seconds(found: Job) -> float:
+def waited_seconds(found: JobSnapshot) -> float:
     assert found.available_at is not None
     return (found.available_at - datetime.fromisoformat(found.error_log[-1]["at"])).total_seconds()
 

@@ -46,7 +46,7 @@ def test_a_long_line_of_a_paused_stage_hides_nobody(rig: QueueRig) -> None:
     assert ids(rig.queue.claim("a", 1)) == [behind.id]
 
 
-def test_what_is_at_work_goes_on_in_a_pause(rig: QueueRig) -> None:
+def test_running_jobs_go_on_in_a_pause(rig: QueueRig) -> None:
     queued = enqueue(rig)
     lease = claim_one(rig)
     rig.queue.pause(lease.stage)
@@ -107,7 +107,7 @@ def test_a_limit_holds_for_the_whole_installation(rig: QueueRig) -> None:
     assert len(rig.queue.claim("b", 10)) == 3
 
 
-def test_a_limit_takes_the_first_in_line(rig: QueueRig) -> None:
+def test_a_limit_takes_the_first_that_is_due(rig: QueueRig) -> None:
     jobs = enqueue_many(rig, 5)
     rig.queue.limit("extract", 2)
     assert ids(rig.queue.claim("a", 10)) == ids(jobs[:2])
@@ -303,7 +303,7 @@ def test_pages_of_a_pass_go_on_behind_what_stays(rig: QueueRig) -> None:
     assert ids(left) == ids(jobs[::5])
 
 
-def test_whoever_prunes_at_once_forgets_each_job_once(rig: QueueRig) -> None:
+def test_pruning_at_the_same_time_deletes_each_job_once(rig: QueueRig) -> None:
     enqueue_many(rig, 30)
     for lease in rig.queue.claim("a", 30):
         rig.queue.complete(lease)

@@ -10,7 +10,7 @@ from tests.guards.sources import Source, python_sources
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("sources")]
 
 
-def test_no_key_and_no_element_stands_twice() -> None:
+def test_no_key_and_no_element_occurs_twice() -> None:
     assert [found for source in python_sources() for found in _repeated(source)] == []
 
 

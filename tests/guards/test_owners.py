@@ -4,7 +4,9 @@ import ast
 
 from tests.guards.sources import product_sources
 
-WRITERS = tuple(f"webapp/{room}/" for room in ("documents", "runs", "library", "jobs", "pipeline", "search", "worker"))
+WRITERS = tuple(
+    f"webapp/{package}/" for package in ("documents", "runs", "library", "jobs", "pipeline", "search", "worker")
+)
 
 
 def test_only_the_end_of_a_run_says_whose_result_is_published() -> None:

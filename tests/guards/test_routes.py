@@ -88,7 +88,7 @@ def _endpoints(app: Flask, access: Access) -> set[str]:
     return {rule.endpoint for rule in _rules(app) if access_of(app, rule.endpoint) is access}
 
 
-def test_a_stranger_gets_in_nowhere_else(app: Flask) -> None:
+def test_without_signing_in_nothing_else_can_be_reached(app: Flask) -> None:
     client = app.test_client()
     for rule in _rules(app):
         for method in _methods(rule) if rule.endpoint not in PUBLIC else ():

@@ -20,8 +20,8 @@ from webapp.db import transaction
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import LiveRun
 from webapp.jobs.model import Job as JobRow
-from webapp.jobs.model import StageControl
-from webapp.jobs.queue import Job, JobQueue, Lease, NewJob
+from webapp.jobs.model import StageControlRow
+from webapp.jobs.queue import JobQueue, JobSnapshot, Lease, NewJob
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
 
@@ -75,7 +75,7 @@ def claim_one(rig: QueueRig, worker: str = "a") -> Lease:
     return lease
 
 
-def job(rig: QueueRig, job_id: UUID) -> Job:
+def job(rig: QueueRig, job_id: UUID) -> JobSnapshot:
     """A job as it stands now."""
     found = rig.queue.get(job_id)
     assert found is not None
@@ -123,7 +123,7 @@ class SqlQueueRig:
                 times = {name: getattr(row, name) for name in names}
                 earlier = {name: at and at - timedelta(seconds=seconds) for name, at in times.items()}
                 connection.execute(change.values(earlier), {"job": row.id})
-            for control in opened.scalars(select(StageControl).where(StageControl.slowed_until.is_not(None))):
+            for control in opened.scalars(select(StageControlRow).where(StageControlRow.slowed_until.is_not(None))):
                 assert control.slowed_until is not None
                 control.slowed_until -= timedelta(seconds=seconds)
         self.queue.wake_delayed()

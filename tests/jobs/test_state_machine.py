@@ -15,7 +15,7 @@ from tests.jobs.rig import SqlQueueRig
 from webapp.accounts.model import Org
 from webapp.db import transaction
 from webapp.jobs.controls import EVERY_STAGE
-from webapp.jobs.model import StageControl
+from webapp.jobs.model import StageControlRow
 from webapp.jobs.queue import AlreadyQueued, JobError, Lease, LeaseLost, NewJob
 from webapp.jobs.states import JobStatus
 
@@ -71,7 +71,7 @@ class QueueMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         with transaction(everywhere=True) as session:
             session.execute(delete(Org))
-            session.execute(delete(StageControl))
+            session.execute(delete(StageControlRow))
         self.rig._org_id = None
 
     @rule(
@@ -115,9 +115,9 @@ class QueueMachine(RuleBasedStateMachine):
         return lease
 
     def _is_due(self, job: Known) -> bool:
-        return job.due_at is not None and job.due_at <= self.now and self._has_room(job.stage)
+        return job.due_at is not None and job.due_at <= self.now and self._has_free_slot(job.stage)
 
-    def _has_room(self, stage: str) -> bool:
+    def _has_free_slot(self, stage: str) -> bool:
         at_work = sum(job.stage == stage and job.status is PROCESSING for job in self.known.values())
         return not self.paused & {stage, EVERY_STAGE} and at_work < self.limits.get(stage, at_work + 1)
 

@@ -24,7 +24,7 @@ from webapp.jobs.queue import JobQueue
 from webapp.pipeline import steps
 from webapp.runs import transitions
 from webapp.services import Services
-from webapp.worker.workshop import Workshop
+from webapp.worker.process import WorkerProcess
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ def live(data_dir: Path, variables: dict[str, str], crash: Crash, org_id: UUID, 
     crash.arm()
     services: Services = app.extensions["docmill"]
     with app.app_context():
-        workshop = Workshop(services, lambda why: None)
-        workshop.start()
+        process = WorkerProcess(services, lambda why: None)
+        process.start()
         pause = threading.Event()
         while not _has_ended(services.queue, org_id, run_id):
             pause.wait(0.02)
-        workshop.drain()
+        process.drain()
 
 
 def _has_ended(queue: JobQueue, org_id: UUID, run_id: UUID) -> bool:

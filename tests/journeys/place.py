@@ -51,7 +51,7 @@ class Place:
 
 
 @contextmanager
-def standing(database: DatabaseUnderTest, folder: Path, **variables: str) -> Iterator[Place]:
+def running_place(database: DatabaseUnderTest, folder: Path, **variables: str) -> Iterator[Place]:
     """One that runs; in the end the same processes must still be there, with no error that nobody expected."""
     own = {"POLL_SECONDS": "0.1", "WORKER_THREADS": "2", "WEB_CONCURRENCY": "1", "STEP_ATTEMPTS": "1"}
     owner = {"DATABASE_OWNER_URL": database.owner_url}

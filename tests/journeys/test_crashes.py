@@ -33,7 +33,7 @@ from webapp.library.intake import ingest, receive
 from webapp.runs import lifecycle
 from webapp.search.model import Chunk
 from webapp.services import Services
-from webapp.worker.workshop import Workshop
+from webapp.worker.process import WorkerProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.journey, pytest.mark.timeout(300)]
 
@@ -86,12 +86,12 @@ class Site:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """This process does what there is to do, and stops in any case: or it would do so for the next tests."""
-        workshop = Workshop(self.services, lambda why: None)
-        workshop.start()
+        process = WorkerProcess(self.services, lambda why: None)
+        process.start()
         try:
             yield
         finally:
-            workshop.drain()
+            process.drain()
 
     def silence(self, run_id: UUID) -> None:
         """As if two hours had passed since the last heartbeat."""

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tests.conftest import DatabaseUnderTest
-from tests.journeys.place import Place, standing
+from tests.journeys.place import Place, running_place
 from tests.pipeline.workplace import prose
 from tests.worker.bench import wait_for
 
@@ -32,7 +32,7 @@ SAID_TO_PEOPLE = {
 
 @pytest.fixture
 def place(database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Place]:
-    with standing(database, tmp_path, HEARTBEAT_SECONDS="1", WEB_THREADS="24", RUN_TIMEOUT_SECONDS="600") as place:
+    with running_place(database, tmp_path, HEARTBEAT_SECONDS="1", WEB_THREADS="24", RUN_TIMEOUT_SECONDS="600") as place:
         yield place
 
 
@@ -171,7 +171,7 @@ def test_no_connection_is_to_be_had_at_all(
 
 
 @contextmanager
-def _no_room(pid: int) -> Iterator[None]:
+def _no_space(pid: int) -> Iterator[None]:
     """No byte of any file can be written by this process any more."""
     before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, before[1]))
@@ -190,7 +190,7 @@ def _host_pid(database: DatabaseUnderTest) -> int:
 def test_a_full_disk_under_sqlite(place: Place, database: DatabaseUnderTest) -> None:
     document_id, name, data = _at_work(place, 1), "after.md", prose(1, start=50)
     host = _host_pid(database)
-    with _no_room(host):
+    with _no_space(host):
         for accept in ("application/json", "text/html"):
             status, answer = place.refused_upload(name, data, accept)
             assert status in {503, 507}

@@ -10,7 +10,7 @@ import pytest
 from tests import samples
 from tests.conftest import DatabaseUnderTest
 from tests.journeys import parsers
-from tests.journeys.place import Place, standing
+from tests.journeys.place import Place, running_place
 from tests.journeys.site import WORK_SECONDS
 from tests.pipeline.workplace import prose
 from tests.worker.bench import wait_for
@@ -32,7 +32,7 @@ def place(database: DatabaseUnderTest, tmp_path: Path) -> Iterator[Place]:
         "EXTRACT_TIMEOUT_SECONDS": str(HANGS_SECONDS),
         "EXTRACT_MEMORY_MB": str(MEMORY_MB),
     }
-    with standing(database, tmp_path, **variables) as place:
+    with running_place(database, tmp_path, **variables) as place:
         yield place
 
 

@@ -62,7 +62,7 @@ def _found(org_id: UUID, query: str) -> set[str]:
         ("%%%", set()),
     ],
 )
-def test_documents_are_found_by_what_stands_inside_of_words(
+def test_documents_are_found_by_the_middle_of_words(
     looking: UUID, query: str, found: set[str], few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grid, "FEW", few)
@@ -80,7 +80,7 @@ def test_the_function_answers_for_the_org_of_the_transaction_alone(looking: UUID
             connection.execute("SELECT docmill_documents_with('voice', 100)")
 
 
-def test_a_stranger_may_not_call_it(looking: UUID, database: DatabaseUnderTest) -> None:
+def test_other_roles_may_not_call_it(looking: UUID, database: DatabaseUnderTest) -> None:
     assert database.superuser_url is not None
     with psycopg.connect(database.superuser_url) as connection:
         connection.execute("CREATE ROLE docmill_stranger")
@@ -107,7 +107,7 @@ def test_what_the_upgrade_finds_no_more_reason_for_is_taken_away(
 
 
 @pytest.mark.parametrize(("login", "roles"), [(RUNTIME, [RUNTIME]), (OWNER, [])])
-def test_whoever_serves_as_the_owner_gets_no_policy(database: DatabaseUnderTest, login: str, roles: list[str]) -> None:
+def test_serving_as_the_owner_gets_no_policy(database: DatabaseUnderTest, login: str, roles: list[str]) -> None:
     engine = create_engine(database.owner_url, poolclass=NullPool)
     with engine.connect() as connection:
         assert inside_words.serving_roles(connection, login) == roles

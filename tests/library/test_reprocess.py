@@ -44,7 +44,7 @@ def test_all_get_a_run_behind_everybody_who_waits(workplace: Workplace, monkeypa
     assert {workplace.document(document.id).status for document in documents} == {"READY"}
 
 
-def test_who_is_in_line_is_passed_by_and_strangers_are_unknown(workplace: Workplace) -> None:
+def test_queued_documents_are_left_out_and_other_orgs_are_unknown(workplace: Workplace) -> None:
     waiting = workplace.upload(b"some words").document
 
     assert reprocess.reprocess(workplace, workplace.org_id, [waiting.id, new_id()]) == 0

@@ -4,7 +4,7 @@ import threading
 from uuid import UUID
 
 from tests.pipeline.workplace import Workplace
-from webapp.jobs.queue import Job
+from webapp.jobs.queue import JobSnapshot
 from webapp.pipeline.handlers import HANDLERS
 from webapp.services import Services
 from webapp.worker import chores
@@ -53,9 +53,9 @@ def attempt_until_idle(workplace: Workplace, rounds: int = LOOKS_MAX) -> list[Ou
 def resume(workplace: Workplace) -> int:
     """What a worker does every few seconds."""
     services: Services = workplace
-    return chores.resume_with_room(services)
+    return chores.resume_with_space(services)
 
 
-def job_of(workplace: Workplace, document_id: UUID) -> Job:
+def job_of(workplace: Workplace, document_id: UUID) -> JobSnapshot:
     """The newest job of a document's newest run."""
     return workplace.queue.of_run(workplace.run(document_id).id)[-1]

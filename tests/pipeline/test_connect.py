@@ -24,7 +24,7 @@ from webapp.library import deletion
 from webapp.pipeline import connect
 from webapp.pipeline.connect import detect_connections
 from webapp.runs import lifecycle
-from webapp.runs.lifecycle import Refusal
+from webapp.runs.lifecycle import JobRefusal
 from webapp.search import connections, neighbours, values
 from webapp.search.connections import Connected, Kind, Link
 from webapp.search.model import Chunk, Connection
@@ -266,7 +266,7 @@ def test_its_failure_is_not_the_documents(workplace: Workplace) -> None:
     workplace.connect()
     assert workplace.document(document.id).status == DocumentStatus.READY
     again = lifecycle.retry_job(workplace.queue, workplace.org_id, lease.job_id, 5, by="tests")
-    assert again is Refusal.NOT_NEWEST
+    assert again is JobRefusal.NOT_NEWEST
 
 
 def test_a_window_that_is_over_ends_the_job_alone(workplace: Workplace) -> None:

@@ -160,7 +160,7 @@ def test_no_passage_is_sent_while_the_database_is_full(
 # What is paused by itself, and what people say meanwhile.
 
 
-def test_a_persons_pause_is_not_lifted_by_room(workplace: Workplace) -> None:
+def test_a_persons_pause_is_not_lifted_by_space(workplace: Workplace) -> None:
     workplace.queue.pause(PROCESS_DOCUMENT, by="ana")
     workplace.queue.pause(PROCESS_DOCUMENT, WaitReason.STORAGE_FULL)
     control = workplace.queue.controls()[PROCESS_DOCUMENT]
@@ -183,7 +183,7 @@ def test_a_person_may_resume_it_before(workplace: Workplace, openai: OpenAI) -> 
     assert hands.finish(workplace, document_id) == "READY"
 
 
-def test_time_stands_still_while_a_job_waits(workplace: Workplace, openai: OpenAI) -> None:
+def test_time_does_not_count_while_a_job_waits(workplace: Workplace, openai: OpenAI) -> None:
     document_id = _chunked(workplace, openai)
     mend = fill(workplace)
     hands.attempt_until_idle(workplace)

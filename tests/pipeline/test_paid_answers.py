@@ -229,7 +229,7 @@ def test_a_window_whose_answer_was_cut_off_may_have_been_paid_for(azure: RemoteP
 # The blob store has no room.
 
 
-def test_answers_are_held_until_there_is_room(yandex: Workplace, speechkit: SpeechKitServer, openai: OpenAI) -> None:
+def test_answers_are_kept_until_there_is_space(yandex: Workplace, speechkit: SpeechKitServer, openai: OpenAI) -> None:
     document_id = yandex.upload(call(), "call.wav").document.id
     lease = studio.reach(yandex, TRANSCRIBE_START)
     with_blobs(yandex, ".operation.json", full=3)
@@ -245,7 +245,7 @@ def test_answers_are_held_until_there_is_room(yandex: Workplace, speechkit: Spee
 
 
 @pytest.mark.parametrize("fragment", [".operation", ".answer"])
-def test_windows_are_held_until_there_is_room(azure: RemotePlace, fragment: str) -> None:
+def test_windows_are_kept_until_there_is_space(azure: RemotePlace, fragment: str) -> None:
     document_id = azure.upload(BOOK)
     with_blobs(azure.workplace, fragment, full=3)
     azure.finish()

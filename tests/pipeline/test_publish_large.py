@@ -60,16 +60,16 @@ def publish_large(place: Workplace, first: int) -> float:
     context = place.context(place.claim())
     chunks = chunks_of(context.document_id, first)
     with reading(place.org_id):
-        standing = index.standing_in(place.org_id, context.document_id)
+        stored = index.stored_chunks(place.org_id, context.document_id)
     result = publish.Result(
         extraction=Extraction("tests", "1", "text", page_count=3_000),
         chunks=chunks,
-        standing=standing,
+        stored=stored,
         embedding=chunks[0].embedding,
         model="hashed-words-64",
         title="Large",
         artifacts={},
-        held=values.held_by(chunks, []),
+        found_values=values.values_in(chunks, []),
     )
     began_at = monotonic()
     context.step(
@@ -118,7 +118,7 @@ class TestTimeouts:
     ) -> None:
         """A pooler drops what a connection asks for when it is made, and hands each transaction to another session."""
         monkeypatch.setattr(engines, "is_direct", lambda connection: False)
-        monkeypatch.setattr(engines, "_SERVER_MISSES_US", "-c idle_in_transaction_session_timeout=0 -c lock_timeout=0")
+        monkeypatch.setattr(engines, "_SERVER_KEEPALIVES", "-c idle_in_transaction_session_timeout=0 -c lock_timeout=0")
         app = make_bare_app(settings)
         with app.app_context():
             assert self.shown("idle_in_transaction_session_timeout") == "10s"

@@ -23,7 +23,7 @@ from webapp.db import db, reading, transaction
 from webapp.documents.model import CallReservation
 from webapp.jobs.interruptions import WaitReason
 from webapp.pipeline.artifacts import digest
-from webapp.pipeline.find import Found, find
+from webapp.pipeline.find import SearchResult, find
 from webapp.pipeline.paid_calls import gates, query_vectors
 from webapp.providers.openai.embed import Model
 from webapp.search import query_cache
@@ -41,7 +41,7 @@ def office(workplace: Workplace, openai: OpenAI) -> Workplace:
     return workplace
 
 
-def ask(office: Workplace, question: str = QUESTION, org_id: UUID | None = None) -> Found:
+def ask(office: Workplace, question: str = QUESTION, org_id: UUID | None = None) -> SearchResult:
     return find(office, org_id or office.org_id, question)
 
 

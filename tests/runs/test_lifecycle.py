@@ -17,14 +17,14 @@ from webapp.db import reading, transaction
 from webapp.documents.model import ProcessingRun
 from webapp.documents.states import DocumentStatus, FailureType, LiveRun, RunState, RunTrigger
 from webapp.jobs.model import Job as JobRow
-from webapp.jobs.queue import Job, JobError, JobQueue, Lease, LeaseLost
+from webapp.jobs.queue import JobError, JobQueue, JobSnapshot, Lease, LeaseLost
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sql import SqlJobQueue
 from webapp.jobs.states import JobStatus
 from webapp.library import deletion
 from webapp.provider_errors import BadInput, FailureCode, ProviderUnavailable, RateLimited
 from webapp.runs import lifecycle, transitions
-from webapp.runs.lifecycle import Refusal
+from webapp.runs.lifecycle import JobRefusal
 
 WRONG = JobError("unavailable", "no answer with password=hunter2")
 
@@ -49,7 +49,7 @@ class Office:
         (lease,) = self.claims(1)
         return lease
 
-    def job(self, run_id: UUID) -> Job:
+    def job(self, run_id: UUID) -> JobSnapshot:
         (job,) = self.queue.of_run(run_id)
         return job
 
@@ -118,7 +118,7 @@ def test_each_end_lets_the_next_run_go(office: Office) -> None:
     assert [office.run(run_id).state for run_id in line] == ["SUCCEEDED", "FAILED", "TIMED_OUT", "CANCELLED", "FAILED"]
 
 
-def test_a_released_run_takes_the_place_in_line_that_its_age_gives_it(office: Office) -> None:
+def test_a_released_run_is_ordered_by_its_age(office: Office) -> None:
     document_id = new_document(office.org_id)
     office.new_run(document_id)
     second = office.new_run(document_id)
@@ -257,7 +257,7 @@ def test_a_run_past_its_window_takes_its_job_with_it(office: Office) -> None:
         lifecycle.succeed_run(office.queue, late)
 
 
-def test_whoever_comes_second_changes_nothing(office: Office) -> None:
+def test_the_second_to_end_a_run_changes_nothing(office: Office) -> None:
     run_id = office.new_run()
     seen_alive = office.live_run(run_id)
     lifecycle.succeed_run(office.queue, office.start())
@@ -302,14 +302,14 @@ def test_ten_clicks_on_retry_make_one_run(bare_app: Flask, office: Office) -> No
     lifecycle.retry_or_fail(office.queue, office.start(), WRONG)
     job_id, gate = office.job(failed).id, threading.Barrier(10)
 
-    def click() -> UUID | Refusal:
+    def click() -> UUID | JobRefusal:
         with bare_app.app_context():
             gate.wait()
             return lifecycle.retry_job(office.queue, office.org_id, job_id, max_attempts=3, by="tests")
 
     with ThreadPoolExecutor(10) as threads:
         answers = [future.result() for future in [threads.submit(click) for _ in range(10)]]
-    assert [answer for answer in answers if isinstance(answer, Refusal)] == [Refusal.NOT_NEWEST] * 9
+    assert [answer for answer in answers if isinstance(answer, JobRefusal)] == [JobRefusal.NOT_NEWEST] * 9
 
 
 def test_what_cannot_be_retried_is_refused(office: Office) -> None:
@@ -317,15 +317,15 @@ def test_what_cannot_be_retried_is_refused(office: Office) -> None:
     failed = office.new_run(document_id, max_attempts=1)
     job_id = office.job(failed).id
 
-    def retry(org_id: UUID = office.org_id, job: UUID = job_id) -> UUID | Refusal:
+    def retry(org_id: UUID = office.org_id, job: UUID = job_id) -> UUID | JobRefusal:
         return lifecycle.retry_job(office.queue, org_id, job, max_attempts=3, by="tests")
 
-    assert retry() == Refusal.NOT_FAILED
+    assert retry() == JobRefusal.NOT_FAILED
     lifecycle.retry_or_fail(office.queue, office.start(), WRONG)
-    assert retry(org_id=new_org()) == Refusal.UNKNOWN
-    assert retry(job=new_id()) == Refusal.UNKNOWN
+    assert retry(org_id=new_org()) == JobRefusal.UNKNOWN
+    assert retry(job=new_id()) == JobRefusal.UNKNOWN
     office.new_run(document_id)
-    assert retry() == Refusal.NOT_NEWEST
+    assert retry() == JobRefusal.NOT_NEWEST
 
 
 def test_a_document_can_be_deleted_in_the_middle_of_its_work(office: Office) -> None:

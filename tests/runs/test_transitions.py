@@ -152,7 +152,7 @@ def test_status_follows_from_the_newest_run(
     assert document(org_id, document_id).status == status
 
 
-def test_a_result_stands_while_a_new_run_works_and_after_it_failed(org_id: UUID, document_id: UUID) -> None:
+def test_a_result_stays_while_a_new_run_works_and_after_it_failed(org_id: UUID, document_id: UUID) -> None:
     good, bad, cancelled = queue(org_id, document_id), queue(org_id, document_id), queue(org_id, document_id)
     start(org_id, good)
     _end(org_id, good, RunState.SUCCEEDED)

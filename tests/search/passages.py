@@ -15,7 +15,7 @@ from webapp.accounts import orgs
 from webapp.db import reading, transaction
 from webapp.documents.model import Document
 from webapp.search import index
-from webapp.search.index import NewChunk, Replaced
+from webapp.search.index import IndexChange, NewChunk
 from webapp.search.model import Chunk
 from webapp.search.query import Hit, search
 from webapp.search.vectors import QueryVector, nearest
@@ -55,7 +55,7 @@ def chunk(document_id: UUID, ordinal: int, text: str, **more: Any) -> NewChunk:
     return NewChunk(id=uuid5(document_id, text), ordinal=ordinal, text=text, text_sha256="0" * 64, **values)
 
 
-def put(org_id: UUID, document_id: UUID, texts: Sequence[str], **more: Any) -> Replaced:
+def put(org_id: UUID, document_id: UUID, texts: Sequence[str], **more: Any) -> IndexChange:
     """Let the document hold these texts."""
     with transaction(org_id):
         return index.replace(

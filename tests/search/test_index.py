@@ -13,14 +13,14 @@ from webapp.clock import monotonic
 from webapp.db import db, reading, transaction
 from webapp.documents.model import Document
 from webapp.search import index
-from webapp.search.index import Replaced, in_free_places
+from webapp.search.index import IndexChange, in_free_places
 from webapp.search.model import Chunk, Connection
 
 
 def test_a_first_result_is_added(searcher: Searcher) -> None:
     document_id = new_document(searcher.org_id)
 
-    assert put(searcher.org_id, document_id, ["one", "two", "three"]) == Replaced(added=3, kept=0, removed=0)
+    assert put(searcher.org_id, document_id, ["one", "two", "three"]) == IndexChange(added=3, kept=0, removed=0)
     assert texts_of(searcher.org_id, document_id) == ["one", "two", "three"]
 
 
@@ -36,7 +36,7 @@ def test_what_did_not_change_keeps_its_row_and_its_connections(searcher: Searche
 
     replaced = put(org_id, document_id, ["zero", "two", "one"])
 
-    assert replaced == Replaced(added=1, kept=2, removed=1)
+    assert replaced == IndexChange(added=1, kept=2, removed=1)
     assert texts_of(org_id, document_id) == ["zero", "two", "one"]
     with reading(org_id) as opened:
         after = dict(opened.execute(select(Chunk.text, Chunk.created_at)).all())
@@ -51,7 +51,7 @@ def test_passages_can_change_places(searcher: Searcher) -> None:
     letters = list("abcdefgh")
     put(searcher.org_id, document_id, letters)
 
-    assert put(searcher.org_id, document_id, letters[::-1]) == Replaced(added=0, kept=8, removed=0)
+    assert put(searcher.org_id, document_id, letters[::-1]) == IndexChange(added=0, kept=8, removed=0)
     assert texts_of(searcher.org_id, document_id) == letters[::-1]
 
 
@@ -87,7 +87,7 @@ def test_three_thousand_passages_are_replaced_in_bulk(searcher: Searcher) -> Non
     started = monotonic()
     replaced = put(searcher.org_id, document_id, ["a new beginning", *texts[:1500], *texts[1501:]])
 
-    assert replaced == Replaced(added=1, kept=2999, removed=1)
+    assert replaced == IndexChange(added=1, kept=2999, removed=1)
     assert monotonic() - started < 10
     assert texts_of(searcher.org_id, document_id)[:2] == ["a new beginning", texts[0]]
 

@@ -11,7 +11,7 @@ from webapp.search.words import identifiers
 A, B, C = (UUID(int=number) for number in range(3))
 
 
-def test_a_hit_tells_where_it_stands(searcher: Searcher) -> None:
+def test_a_hit_tells_where_it_is(searcher: Searcher) -> None:
     document_id = new_document(searcher.org_id, "cooking.pdf")
     put(searcher.org_id, document_id, ["Boil the soup."], heading="Soups", page_from=4, page_to=5)
 

@@ -1,4 +1,4 @@
-"""A small application under a server whose patience ends soon: for the tests of its patience."""
+"""A small application under a server with short client limits, for the tests of these."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.worker.bench import wait_for
-from webapp.serving.inflow import ENVIRON_KEY, Inflow, Patience
-from webapp.serving.patience import PatientWorker
+from webapp.serving.gunicorn_worker import GunicornWorker
+from webapp.serving.inflow import ENVIRON_KEY, ClientLimits, Inflow
 
 CONNECTIONS_PER_ADDRESS = 8
 
 
-class HurriedWorker(PatientWorker):
-    """A PatientWorker that tests need not wait for."""
+class HurriedWorker(GunicornWorker):
+    """A GunicornWorker that tests need not wait for."""
 
-    patience = Patience(
+    client_limits = ClientLimits(
         head_seconds=0.5,
         body_seconds=1.0,
         silence_seconds=2,
@@ -28,14 +28,14 @@ class HurriedWorker(PatientWorker):
 class CountingWorker(HurriedWorker):
     """The same, where nobody may have many connections."""
 
-    patience = Patience()
+    client_limits = ClientLimits()
     connections_per_address = CONNECTIONS_PER_ADDRESS
 
 
 class SmallWorker(HurriedWorker):
     """The same, where only a few connections are possible at all."""
 
-    patience = Patience()
+    client_limits = ClientLimits()
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)

@@ -169,7 +169,7 @@ def test_a_head_without_end_is_too_large() -> None:
     assert not arrival.is_ready
 
 
-def test_whoever_waits_for_a_word_is_told_once() -> None:
+def test_a_client_that_expects_100_continue_gets_it_once() -> None:
     head = FORM[:-10].replace(b"Host: test", b"Host: test\r\nExpect: 100-Continue")
     arrival = Arrival(head)
     assert arrival.expects_continue

@@ -73,7 +73,7 @@ class People:
 
     app: Flask
 
-    def stranger(self) -> Browser:
+    def visitor(self) -> Browser:
         """Nobody in particular."""
         return Browser(self.app.test_client())
 

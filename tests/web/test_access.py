@@ -19,13 +19,13 @@ def client(app: Flask) -> FlaskClient:
     return app.test_client()
 
 
-def test_a_strangers_browser_is_sent_to_sign_in_and_back(client: FlaskClient) -> None:
+def test_a_browser_that_is_not_signed_in_is_sent_to_sign_in_and_back(client: FlaskClient) -> None:
     answer = client.get("/documents?status=failed", headers={"Accept": HTML})
     assert (answer.status_code, answer.location) == (303, "/sign-in?next=/documents?status%3Dfailed")
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/problem+json", "*/*", ""])
-def test_a_strangers_program_is_told_what_it_lacks(client: FlaskClient, accept: str) -> None:
+def test_a_program_without_a_token_is_told_what_it_lacks(client: FlaskClient, accept: str) -> None:
     answer = client.get("/documents", headers={"Accept": accept})
     assert answer.status_code == 401
     assert answer.mimetype == "application/problem+json"
@@ -35,7 +35,7 @@ def test_a_strangers_program_is_told_what_it_lacks(client: FlaskClient, accept: 
     assert "Authorization: Bearer" in answer.json["detail"]
 
 
-def test_a_strangers_fragment_makes_the_page_leave_for_sign_in(client: FlaskClient) -> None:
+def test_a_fragment_without_signing_in_makes_the_page_leave_for_it(client: FlaskClient) -> None:
     current = {"HX-Current-URL": "http://localhost/search?q=x"}
     answer = client.get("/documents", headers={**HX, **current})
     assert answer.status_code == 401
@@ -62,7 +62,7 @@ def test_a_cookie_and_a_token_let_in(browser: Browser, program: Program) -> None
     assert program.get("/documents").status_code == 200
 
 
-def test_a_revoked_token_is_a_stranger(app: Flask, program: Program) -> None:
+def test_a_revoked_token_is_unknown(app: Flask, program: Program) -> None:
     with app.app_context(), transaction(program.org_id):
         [token] = tokens.of_org(program.org_id)
         tokens.revoke(program.org_id, token.id)
@@ -113,7 +113,7 @@ def _send(client: FlaskClient, body: Body, **headers: str) -> int:
     return answer.status_code
 
 
-def test_what_a_stranger_uploads_is_never_read(client: FlaskClient, body: Body) -> None:
+def test_an_upload_without_signing_in_is_never_read(client: FlaskClient, body: Body) -> None:
     assert _send(client, body) == 401
     assert Body.reads == 0
 

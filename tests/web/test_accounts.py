@@ -21,8 +21,8 @@ PASSWORD = "a sentence is good"
 
 
 @pytest.fixture
-def stranger(people: People) -> Browser:
-    return people.stranger()
+def visitor(people: People) -> Browser:
+    return people.visitor()
 
 
 def _register(people: People, org: str = "Ours", password: str = PASSWORD, email: str = "ana@example.org") -> None:
@@ -53,30 +53,30 @@ def _sign_in(
 
 
 @both_databases
-def test_a_password_lets_in_and_leads_to_where_one_wanted_to_be(people: People, stranger: Browser) -> None:
+def test_a_password_lets_in_and_leads_to_where_one_wanted_to_be(people: People, visitor: Browser) -> None:
     _register(people)
-    answer = _sign_in(stranger, form={"next": "/search?q=x"})
+    answer = _sign_in(visitor, form={"next": "/search?q=x"})
     assert (answer.status_code, answer.location) == (303, "/search?q=x")
-    assert "ana@example.org" in stranger.get("/account").text
+    assert "ana@example.org" in visitor.get("/account").text
 
 
-def test_the_session_cookie_is_kept_from_scripts_and_other_sites(people: People, stranger: Browser) -> None:
+def test_the_session_cookie_is_kept_from_scripts_and_other_sites(people: People, visitor: Browser) -> None:
     _register(people)
-    cookie = _cookies(_sign_in(stranger))["docmill_session"]
+    cookie = _cookies(_sign_in(visitor))["docmill_session"]
     assert cookie["httponly"]
     assert (cookie["samesite"], cookie["path"], cookie["secure"], cookie["domain"]) == ("Lax", "/", "", "")
     assert int(cookie["max-age"]) == 30 * 86_400
 
 
-def test_over_https_cookies_are_bound_to_this_host(people: People, stranger: Browser) -> None:
+def test_over_https_cookies_are_bound_to_this_host(people: People, visitor: Browser) -> None:
     _register(people)
-    page = stranger.client.get("https://localhost/sign-in")
+    page = visitor.client.get("https://localhost/sign-in")
     form = _cookies(page)["__Host-docmill_forms"]
     assert form["secure"]
     assert form["httponly"]
     token = page.text.split('name="csrf-token" content="')[1].split('"')[0]
     data = {"email": "ana@example.org", "password": PASSWORD, "csrf_token": token}
-    cookie = _cookies(stranger.client.post("https://localhost/sign-in", data=data))["__Host-docmill_session"]
+    cookie = _cookies(visitor.client.post("https://localhost/sign-in", data=data))["__Host-docmill_session"]
     assert cookie["secure"]
     assert (cookie["path"], cookie["domain"]) == ("/", "")
 
@@ -85,40 +85,38 @@ def test_over_https_cookies_are_bound_to_this_host(people: People, stranger: Bro
     "wanted",
     ["//evil.example", "https:evil", "/\\evil.example", "\t//evil", "https://evil.example/x", "javascript:alert(1)"],
 )
-def test_nobody_is_led_to_another_site(people: People, stranger: Browser, wanted: str) -> None:
+def test_nobody_is_led_to_another_site(people: People, visitor: Browser, wanted: str) -> None:
     _register(people)
-    location = _sign_in(stranger, form={"next": wanted}).location
+    location = _sign_in(visitor, form={"next": wanted}).location
     assert location in {"/", "/x"}
-    assert stranger.get("/sign-in", query_string={"next": wanted}).location in {"/", "/x"}
+    assert visitor.get("/sign-in", query_string={"next": wanted}).location in {"/", "/x"}
 
 
 @pytest.mark.parametrize(
     ("email", "password"), [("ana@example.org", "wrong"), ("nobody@x.org", PASSWORD), ("", ""), ("a\0b@x", "\0")]
 )
-def test_wrong_credentials_say_so_and_nothing_more(
-    people: People, stranger: Browser, email: str, password: str
-) -> None:
+def test_wrong_credentials_say_so_and_nothing_more(people: People, visitor: Browser, email: str, password: str) -> None:
     _register(people)
-    answer = stranger.post("/sign-in", {"email": email, "password": password})
+    answer = visitor.post("/sign-in", {"email": email, "password": password})
     assert answer.status_code == 422
     assert "is wrong. Check both" in answer.text
     assert "docmill_session" not in _cookies(answer)
 
 
-def test_guessing_is_answered_with_a_wait(people: People, stranger: Browser) -> None:
+def test_guessing_is_answered_with_a_wait(people: People, visitor: Browser) -> None:
     _register(people)
-    answers = [_sign_in(stranger, "wrong") for _ in range(6)]
+    answers = [_sign_in(visitor, "wrong") for _ in range(6)]
     assert [answer.status_code for answer in answers] == [422] * 5 + [429]
     assert 0 < int(answers[-1].headers["Retry-After"]) <= 900
-    assert _sign_in(stranger).status_code == 429
+    assert _sign_in(visitor).status_code == 429
 
 
-def test_failures_count_against_the_callers_own_address(people: People, stranger: Browser) -> None:
+def test_failures_count_against_the_callers_own_address(people: People, visitor: Browser) -> None:
     _register(people)
     wrong = {"email": "ana@example.org", "password": "wrong"}
     forged = [{"X-Forwarded-For": f"9.9.9.{n}"} for n in range(6)]
-    assert [stranger.post("/sign-in", wrong, headers=header).status_code for header in forged][-1] == 429
-    elsewhere = stranger.post(
+    assert [visitor.post("/sign-in", wrong, headers=header).status_code for header in forged][-1] == 429
+    elsewhere = visitor.post(
         "/sign-in",
         {"email": "ana@example.org", "password": PASSWORD},
         headers=forged[0],
@@ -128,25 +126,25 @@ def test_failures_count_against_the_callers_own_address(people: People, stranger
 
 
 @both_databases
-def test_the_same_email_and_password_in_two_orgs_asks_which(people: People, stranger: Browser) -> None:
+def test_the_same_email_and_password_in_two_orgs_asks_which(people: People, visitor: Browser) -> None:
     _register(people)
     _register(people, "Theirs")
-    answer = _sign_in(stranger)
+    answer = _sign_in(visitor)
     assert answer.status_code == 422
     assert "<option>Ours</option><option>Theirs</option>" in answer.text
-    assert _sign_in(stranger, form={"org": "Theirs"}).status_code == 303
-    assert "Theirs" in stranger.get("/account").text
+    assert _sign_in(visitor, form={"org": "Theirs"}).status_code == 303
+    assert "Theirs" in visitor.get("/account").text
 
 
-def test_signing_in_makes_a_new_session_and_ends_the_one_before(people: People, stranger: Browser) -> None:
+def test_signing_in_makes_a_new_session_and_ends_the_one_before(people: People, visitor: Browser) -> None:
     _register(people)
-    first = _cookies(_sign_in(stranger))["docmill_session"].value
-    planted = people.stranger()
+    first = _cookies(_sign_in(visitor))["docmill_session"].value
+    planted = people.visitor()
     planted.client.set_cookie("docmill_session", "planted")
     second = _cookies(_sign_in(planted))["docmill_session"].value
     assert len({first, second, "planted"}) == 3
-    again = _cookies(_sign_in(stranger))["docmill_session"].value
-    thief = people.stranger()
+    again = _cookies(_sign_in(visitor))["docmill_session"].value
+    thief = people.visitor()
     thief.client.set_cookie("docmill_session", first)
     assert thief.get("/account").status_code == 303
     thief.client.set_cookie("docmill_session", again)
@@ -159,7 +157,7 @@ def test_signing_out_ends_the_session_on_the_server(people: People, browser: Bro
     answer = browser.post("/sign-out")
     assert (answer.status_code, answer.location) == (303, "/sign-in")
     assert browser.client.get_cookie("docmill_session") is None
-    thief = people.stranger()
+    thief = people.visitor()
     thief.client.set_cookie("docmill_session", cookie.value)
     assert thief.get("/account").status_code == 303
 
@@ -175,29 +173,29 @@ def test_who_is_signed_in_does_not_see_the_form_again(browser: Browser) -> None:
     assert (answer.status_code, answer.location) == (303, "/search")
 
 
-def test_looking_at_a_link_does_not_use_it_up(people: People, stranger: Browser) -> None:
+def test_looking_at_a_link_does_not_use_it_up(people: People, visitor: Browser) -> None:
     link = _link(people)
     for _ in range(3):
-        page = stranger.get(link)
+        page = visitor.get(link)
         assert page.status_code == 200
         assert page.headers["Referrer-Policy"] == "no-referrer"
-    assert stranger.post(link).status_code == 303
-    assert stranger.get("/account").status_code == 200
+    assert visitor.post(link).status_code == 303
+    assert visitor.get("/account").status_code == 200
 
 
 @both_databases
-def test_a_link_works_once(people: People, stranger: Browser) -> None:
+def test_a_link_works_once(people: People, visitor: Browser) -> None:
     link = _link(people)
-    assert stranger.post(link).status_code == 303
-    other = people.stranger()
+    assert visitor.post(link).status_code == 303
+    other = people.visitor()
     assert other.post(link).status_code == 410
     assert "no longer works" in other.get(link).text
     assert other.get("/account").status_code == 303
 
 
 @pytest.mark.parametrize("token", ["x", "%00", "%ED%B3%BF", "..%2f..", "x" * 5000])
-def test_an_invented_link_is_a_used_one(stranger: Browser, token: str) -> None:
-    assert stranger.get(f"/sign-in/{token}").status_code in {404, 410}
+def test_an_invented_link_is_a_used_one(visitor: Browser, token: str) -> None:
+    assert visitor.get(f"/sign-in/{token}").status_code in {404, 410}
 
 
 def test_a_first_password_needs_no_other(browser: Browser) -> None:
@@ -218,7 +216,7 @@ def test_a_new_password_ends_the_sessions_elsewhere(people: People) -> None:
     assert before.value != after.value
     assert here.get("/account").status_code == 200
     assert elsewhere.get("/account").status_code == 303
-    assert _sign_in(people.stranger(), "another sentence").status_code == 303
+    assert _sign_in(people.visitor(), "another sentence").status_code == 303
 
 
 @pytest.mark.parametrize(
@@ -240,7 +238,7 @@ def test_a_password_that_cannot_be_set_says_why(people: People, form: dict[str, 
     assert sentence in answer.text
 
 
-def test_whoever_finds_an_open_browser_cannot_guess_the_password(people: People) -> None:
+def test_an_open_browser_does_not_allow_guessing_the_password(people: People) -> None:
     _register(people)
     browser = people.browser()
     form = {"current_password": "wrong", "password": "another sentence", "password_again": "another sentence"}

@@ -123,7 +123,7 @@ def test_a_hit_plays_from_its_moment(browser: Browser, program: Program, recordi
     assert hits[0]["time_from"] is not None
 
 
-def test_strangers_find_nothing(people: People, recording: UUID, subtests: pytest.Subtests) -> None:
+def test_other_orgs_find_nothing(people: People, recording: UUID, subtests: pytest.Subtests) -> None:
     other = people.browser(org="Theirs", email="eve@example.org")
     for part in ("audio", "transcript", "transcript.vtt", "transcript.srt", "transcript.txt"):
         with subtests.test(part):

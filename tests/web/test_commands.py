@@ -229,10 +229,10 @@ def test_the_first_start_makes_an_owner_and_prints_a_link(
     embedded = _as_embedded(app, tmp_path, PORT="8123")
     link = _link_in(_announced(embedded, capsys))
     assert link.startswith("http://127.0.0.1:8123/sign-in/")
-    stranger = People(embedded).stranger()
-    assert stranger.post(urlsplit(link).path).location == "/"
-    assert "Home" in stranger.get("/account").text
-    assert stranger.get("/ops").status_code == 200
+    visitor = People(embedded).visitor()
+    assert visitor.post(urlsplit(link).path).location == "/"
+    assert "Home" in visitor.get("/account").text
+    assert visitor.get("/ops").status_code == 200
     later = _announced(embedded, capsys)
     assert "/sign-in/" not in later
     assert "users sign-in-link --org Home --email owner@localhost" in later

@@ -112,10 +112,10 @@ def test_many_are_shown_some_at_a_time_with_the_same_number_of_queries(app: Flas
 
 
 def test_the_picture_has_a_place_for_each() -> None:
-    assert graph.ring([]) == []
+    assert graph.circle([]) == []
     assert graph.short("A chronicle of the harbour, volume 12.pdf") == "A chronicle of…lume 12.pdf"
     for number in range(1, 13):
-        nodes = graph.ring([Neighbour(Document(filename=f"{place}.txt"), 3, 0.9) for place in range(number)])
+        nodes = graph.circle([Neighbour(Document(filename=f"{place}.txt"), 3, 0.9) for place in range(number)])
         assert len({(node.x, node.y) for node in nodes}) == number
         # The document's own name stands below the middle: no line goes through it.
         assert not any(abs(node.x) < 20 and node.y > 0 for node in nodes)

@@ -161,7 +161,7 @@ def test_reprocessing_keeps_the_result_until_the_new_one_is_there(
     assert len(read_json(program.get(f"{url}/runs"))["runs"]) == 2
 
 
-def test_reprocessing_answers_whoever_asked(browser: Browser, program: Program, shelf: Shelf) -> None:
+def test_reprocessing_answers_the_form_that_asked(browser: Browser, program: Program, shelf: Shelf) -> None:
     url = f"/documents/{shelf['notes']}/reprocess"
     answer = program.post(url)
     assert answer.status_code == 202

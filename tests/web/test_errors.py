@@ -99,7 +99,7 @@ def test_a_person_reads_a_page(browser: Browser, people: People) -> None:
     assert (page.status_code, page.mimetype) == (404, "text/html")
     assert "<h1>Not found</h1>" in page.text
     assert "Go to the library" in page.text
-    assert "Go to the library" not in people.stranger().get("/nowhere").text
+    assert "Go to the library" not in people.visitor().get("/nowhere").text
 
 
 def test_htmx_reads_a_message_for_the_page(browser: Browser) -> None:

@@ -35,7 +35,7 @@ def installed(database: DatabaseUnderTest, folder: Path, **variables: str) -> It
         ({"PUBLIC_URL": "https://docs.example", "PROXY_HOPS": "1"}, None),
     ],
 )
-def test_settings_that_leave_a_door_open_are_named_at_the_start(
+def test_settings_that_expose_the_installation_are_named_at_the_start(
     sqlite_database: DatabaseUnderTest,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,

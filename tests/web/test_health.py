@@ -135,7 +135,7 @@ def test_migrations_are_read_once(app: Flask, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("role", [None, "member"])
 def test_metrics_are_for_ops(people: People, role: str | None) -> None:
-    client = people.program(role) if role else people.stranger()
+    client = people.program(role) if role else people.visitor()
     assert client.get("/metrics").status_code in {303, 403}
 
 

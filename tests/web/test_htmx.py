@@ -53,7 +53,7 @@ def loader(app: Flask) -> str:
     return str(found)
 
 
-def test_the_cdns_file_is_pinned_and_the_copy_stands_by(sqlite_database: DatabaseUnderTest, models: Path) -> None:
+def test_the_cdns_file_is_pinned_and_the_copy_is_there(sqlite_database: DatabaseUnderTest, models: Path) -> None:
     with serving(sqlite_database, models) as app:
         script = loader(app)
     assert f'data-url="{CDN_URL}" data-integrity="{INTEGRITY}"' in script

@@ -298,7 +298,7 @@ def test_a_program_that_only_works_fast_is_not_refused(app: Flask, program: Prog
 
 def test_what_anybody_may_ask_is_not_counted(app: Flask, people: People) -> None:
     limit(app, rate_requests=0.2)
-    browser = people.stranger()
+    browser = people.visitor()
     assert statuses(browser.get("/healthz") for _ in range(10)) == [200] * 10
 
 
@@ -368,7 +368,7 @@ def test_the_account_page_shows_what_the_org_stores_and_spends(app: Flask, peopl
     assert "docmill_spent_today 2.5" in metrics
 
 
-def test_ops_see_that_there_is_no_room(app: Flask, people: People) -> None:
+def test_ops_see_that_there_is_no_space(app: Flask, people: People) -> None:
     found = services_of(app)
     blobs = LocalBlobStore(found.settings.data_dir / "blobs", free_min_bytes=1 << 60)
     app.extensions["docmill"] = replace(found, providers=replace(found.providers, blobs=blobs))

@@ -33,7 +33,7 @@ def test_all_that_match_from_the_library(app: Flask, people: People) -> None:
     assert 'href="/documents/reprocess?q=note-001"' in browser.get("/?q=note-001").text
     assert "Reprocess 1 document?" in browser.get("/documents/reprocess?q=note-001").text
     answer = browser.post("/documents/reprocess", {"q": "note-001"}, follow_redirects=True)
-    assert "1 document is in line" in answer.text
+    assert "1 document is queued" in answer.text
     assert read_json(program.post("/documents/reprocess")) == {"queued": 2, "more": False}
     work_off(app)
     assert read_json(program.get("/documents"))["counts"]["READY"] == 3
@@ -53,7 +53,7 @@ def test_new_vectors_are_offered_to_ops(app: Flask, people: People) -> None:
     found = services_of(app)
     app.extensions["docmill"] = replace(found, providers=replace(found.providers, embedder=HashedWords(model="new")))
     assert "2 documents have vectors of an earlier model" in ops.get("/ops").text
-    assert "2 documents are in line" in ops.post("/ops/reembed", follow_redirects=True).text
+    assert "2 documents are queued" in ops.post("/ops/reembed", follow_redirects=True).text
     work_off(app)
     assert "vectors of an earlier model" not in ops.get("/ops").text
     assert people.browser().post("/ops/reembed").status_code == 403
@@ -80,9 +80,9 @@ def test_from_a_terminal(app: Flask, people: People) -> None:
     work_off(app)
 
     assert _run(app, "documents", "reprocess", "--org", "Ours").exit_code == 2
-    assert _run(app, "documents", "reprocess", "--org", "Ours", "--failed").stdout == "0 documents are in line.\n"
+    assert _run(app, "documents", "reprocess", "--org", "Ours", "--failed").stdout == "0 documents are queued.\n"
     one = _run(app, "documents", "reprocess", "--org", "Ours", first, "00000000-0000-0000-0000-000000000000")
-    assert (one.stdout, one.stderr) == ("1 document is in line.\n", "1 are unknown, or in line already.\n")
-    assert _run(app, "documents", "reprocess", "--org", "Ours", "--all").stdout == "2 documents are in line.\n"
+    assert (one.stdout, one.stderr) == ("1 document is queued.\n", "1 are unknown, or queued already.\n")
+    assert _run(app, "documents", "reprocess", "--org", "Ours", "--all").stdout == "2 documents are queued.\n"
     work_off(app)
-    assert _run(app, "documents", "reembed").stdout == "0 documents are in line.\n"
+    assert _run(app, "documents", "reembed").stdout == "0 documents are queued.\n"

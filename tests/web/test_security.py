@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.web.people import HTML, JSON, Browser, People
 from webapp.app import create_app
-from webapp.serving.inflow import ENVIRON_KEY, Inflow, Patience
+from webapp.serving.inflow import ENVIRON_KEY, ClientLimits, Inflow
 from webapp.web.access import public
 from webapp.web.safe_paths import own_path
 
@@ -160,7 +160,7 @@ def test_another_sites_form_is_refused_even_with_a_token(browser: Browser) -> No
 
 
 def test_signing_in_takes_a_form_of_ours_too(people: People) -> None:
-    answer = people.stranger().client.post("/sign-in", data={"email": "a@x", "password": "x"}, headers=JSON)
+    answer = people.visitor().client.post("/sign-in", data={"email": "a@x", "password": "x"}, headers=JSON)
     assert answer.status_code == 400
     assert answer.json is not None
     assert answer.json["reason"] == "csrf"
@@ -177,7 +177,7 @@ class Unread(io.RawIOBase):
 def test_nobody_waits_for_a_form_that_is_too_large(people: People, path: str) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        inflow = Inflow(ours, Patience())
+        inflow = Inflow(ours, ClientLimits())
         inflow.begin(b"", 60.0, is_whole=False)
         environ = {ENVIRON_KEY: inflow, "wsgi.input": Unread(), "wsgi.input_terminated": True}
         headers = {"Content-Type": "application/x-www-form-urlencoded", **JSON}

@@ -48,7 +48,7 @@ def _downloaded(browser: Browser, document_id: str, **headers: str) -> int:
 @both_databases
 def test_what_people_do_with_their_account_is_written_down(people: People, ops: Program) -> None:
     _register(people)
-    browser = people.stranger()
+    browser = people.visitor()
     assert _sign_in(browser, "wrong").status_code == 422
     assert _sign_in(browser, environ_overrides={"REMOTE_ADDR": "203.0.113.9"}).status_code == 303
     browser.user_id = UUID(int=1)
@@ -59,7 +59,7 @@ def test_what_people_do_with_their_account_is_written_down(people: People, ops: 
     assert browser.post("/account/password", {**new, "current_password": "wrong"}).status_code == 422
     assert browser.post("/account/password", new).status_code == 303
     assert browser.post("/sign-out").status_code == 303
-    assert people.stranger().post(_link(people)).status_code == 303
+    assert people.visitor().post(_link(people)).status_code == 303
     assert _actions(ops) == [
         "sign_in_failed",
         "signed_in",
@@ -171,9 +171,9 @@ def test_where_the_log_cannot_be_written_a_download_goes_on_and_the_process_says
 @both_databases
 def test_failures_under_unknown_names_are_the_installations(people: People, ops: Program) -> None:
     """What is no e-mail is not kept: it may be a password in the wrong field."""
-    stranger = people.stranger()
+    visitor = people.visitor()
     for email in ("nobody@example.org", "my secret sentence", "a\0b\n@x", "x" * 400):
-        stranger.post("/sign-in", {"email": email, "password": "hunter2hunter2"})
+        visitor.post("/sign-in", {"email": email, "password": "hunter2hunter2"})
     assert _entries(ops) == []
     operator = people.program("operator")
     found = _entries(operator)
@@ -187,8 +187,8 @@ def test_failures_under_unknown_names_are_the_installations(people: People, ops:
 @both_databases
 def test_nobody_sees_another_orgs_lines(people: People, ops: Program) -> None:
     _register(people, "Theirs", email="their@example.org")
-    stranger = people.stranger()
-    assert stranger.post("/sign-in", {"email": "their@example.org", "password": "wrong"}).status_code == 422
+    visitor = people.visitor()
+    assert visitor.post("/sign-in", {"email": "their@example.org", "password": "wrong"}).status_code == 422
     assert _entries(ops) == []
     assert _entries(people.program("operator")) == []
     [line] = _entries(people.program("ops", org="Theirs"))
@@ -233,7 +233,7 @@ def test_the_log_is_read_page_by_page_and_by_action(people: People, app: Flask, 
     assert 'id="older" href="/ops/security?cursor=' in page
 
 
-def test_the_page_asks_the_same_whatever_stands_in_it(people: People, app: Flask) -> None:
+def test_the_page_asks_the_same_whatever_is_in_it(people: People, app: Flask) -> None:
     browser = people.browser("ops")
 
     def queries() -> int:
@@ -248,7 +248,7 @@ def test_the_page_asks_the_same_whatever_stands_in_it(people: People, app: Flask
     assert queries() == few
 
 
-def test_what_strangers_typed_is_shown_as_text_and_cut(people: People, app: Flask) -> None:
+def test_what_anybody_typed_is_shown_as_text_and_cut(people: People, app: Flask) -> None:
     browser = people.browser("ops")
     with app.app_context(), transaction(browser.org_id):
         actor = Actor.nobody("<b>x</b>\n\x1b[31m" + "y" * 1000, "1.2.3.4")

@@ -56,7 +56,7 @@ def test_a_browser_is_named_and_nothing_it_sends_is_kept(user_agent: str, words:
 @both_databases
 def test_a_person_sees_where_they_are_signed_in_and_ends_one(people: People, app: Flask) -> None:
     _register(people)
-    here, phone = people.stranger(), people.stranger()
+    here, phone = people.visitor(), people.visitor()
     assert _sign_in(here, headers={"User-Agent": LINUX}).status_code == 303
     elsewhere = {"REMOTE_ADDR": "203.0.113.9"}
     assert _sign_in(phone, headers={"User-Agent": IPHONE}, environ_overrides=elsewhere).status_code == 303
@@ -90,7 +90,7 @@ def test_signing_out_everywhere_ends_each_session_and_an_open_link(people: Peopl
     assert here.post("/account/sessions/end").location == "/sign-in"
     assert here.get("/account").status_code == 303
     assert elsewhere.get("/account").status_code == 303
-    assert people.stranger().post(link).status_code == 410
+    assert people.visitor().post(link).status_code == 410
     assert other.get("/account").status_code == 200
 
 
@@ -159,7 +159,7 @@ def test_without_a_password_an_old_session_takes_a_new_link(people: People, app:
     new = {"password": PASSWORD, "password_again": PASSWORD}
     assert browser.post("/account/password", new).status_code == 422
     link = _link(people)
-    again = people.stranger()
+    again = people.visitor()
     assert again.post(link).status_code == 303
     again.user_id = browser.user_id
     assert again.post("/account/tokens", {"name": "x"}).status_code == 200
@@ -169,19 +169,19 @@ def test_without_a_password_an_old_session_takes_a_new_link(people: People, app:
 @both_databases
 def test_a_forgotten_password_is_replaced_after_a_link(people: People, app: Flask) -> None:
     _register(people)
-    browser = people.stranger()
+    browser = people.visitor()
     assert browser.post(_link(people)).status_code == 303
     browser.user_id = UUID(int=1)
     new = {"password": "another sentence", "password_again": "another sentence"}
     assert 'name="current_password"' not in browser.get("/account/password").text
     assert browser.post("/account/password", new).status_code == 303
-    assert _sign_in(people.stranger(), "another sentence").status_code == 303
-    assert _sign_in(people.stranger()).status_code == 422
+    assert _sign_in(people.visitor(), "another sentence").status_code == 303
+    assert _sign_in(people.visitor()).status_code == 422
 
 
 def test_some_minutes_after_a_link_the_old_password_is_asked_for(people: People, app: Flask) -> None:
     _register(people)
-    browser = people.stranger()
+    browser = people.visitor()
     assert browser.post(_link(people)).status_code == 303
     browser.user_id = UUID(int=1)
     _age(app, people.org(), created_at=601)
@@ -201,19 +201,19 @@ def test_a_reset_forgets_the_password_and_ends_everything(people: People, app: F
     result = app.test_cli_runner().invoke(args=["users", "reset", "--org", "Ours", "--email", "ana@example.org"])
     assert result.exit_code == 0
     assert browser.get("/account").status_code == 303
-    assert people.stranger().post(old_link).status_code == 410
+    assert people.visitor().post(old_link).status_code == 410
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
     assert app.test_client().get("/documents", headers=headers).status_code == 401
-    assert _sign_in(people.stranger()).status_code == 422
+    assert _sign_in(people.visitor()).status_code == 422
     new_link = "/" + result.stdout.strip().split("/", 3)[3]
-    assert people.stranger().post(new_link).status_code == 303
+    assert people.visitor().post(new_link).status_code == 303
 
 
 @both_databases
 def test_a_newer_link_voids_the_one_before(people: People) -> None:
     first, second = _link(people), _link(people)
-    assert people.stranger().post(first).status_code == 410
-    assert people.stranger().post(second).status_code == 303
+    assert people.visitor().post(first).status_code == 410
+    assert people.visitor().post(second).status_code == 303
 
 
 def test_a_link_lasts_a_day_and_a_printed_one_an_hour(people: People, app: Flask) -> None:
@@ -226,7 +226,7 @@ def test_a_link_lasts_a_day_and_a_printed_one_an_hour(people: People, app: Flask
 
 def test_a_browser_that_signed_in_before_passes_a_lock_out_by_others(people: People) -> None:
     _register(people)
-    known, guesser, other = people.stranger(), people.stranger(), people.stranger()
+    known, guesser, other = people.visitor(), people.visitor(), people.visitor()
     assert _sign_in(known).status_code == 303
     known.client.delete_cookie("docmill_session")
     assert [_sign_in(guesser, "wrong").status_code for _ in range(6)] == [422] * 5 + [429]
@@ -238,7 +238,7 @@ def test_a_browser_that_signed_in_before_passes_a_lock_out_by_others(people: Peo
 def test_a_known_browser_has_a_count_of_its_own_and_only_for_its_person(people: People) -> None:
     _register(people)
     _register(people, email="bo@example.org")
-    known = people.stranger()
+    known = people.visitor()
     assert _sign_in(known).status_code == 303
     known.client.delete_cookie("docmill_session")
     assert [_sign_in(known, "wrong").status_code for _ in range(6)] == [422] * 5 + [429]
@@ -249,7 +249,7 @@ def test_a_known_browser_has_a_count_of_its_own_and_only_for_its_person(people: 
 @pytest.mark.parametrize("forged", ["x", "x.y", ".", "", "\u00e9.\u00e9", "a" * 3000])
 def test_a_forged_device_is_nobodys(people: People, forged: str) -> None:
     _register(people)
-    guesser = people.stranger()
+    guesser = people.visitor()
     assert [_sign_in(guesser, "wrong").status_code for _ in range(5)] == [422] * 5
     guesser.client.set_cookie("docmill_device", forged)
     assert _sign_in(guesser).status_code == 429
@@ -257,7 +257,7 @@ def test_a_forged_device_is_nobodys(people: People, forged: str) -> None:
 
 def test_the_device_cookie_opens_nothing_and_is_kept_from_scripts(people: People) -> None:
     _register(people)
-    browser = people.stranger()
+    browser = people.visitor()
     header = next(line for line in _sign_in(browser).headers.getlist("Set-Cookie") if "docmill_device" in line)
     assert "HttpOnly" in header
     assert "SameSite=Lax" in header

@@ -18,7 +18,7 @@ from webapp.clock import new_id
 from webapp.db import reading
 from webapp.documents import events
 from webapp.jobs.controls import EVERY_STAGE
-from webapp.jobs.queue import Job
+from webapp.jobs.queue import JobSnapshot
 from webapp.jobs.states import JobStatus, Priority
 from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
 
@@ -108,7 +108,7 @@ def test_limits_are_set_and_left_to_the_settings_again(app: Flask, ops: Program,
     assert read_json(ops.post(path, json={"limit": 2}))["limit"] == 2
     assert claimed(app) == 2
     page = operator.get("/ops").text
-    assert "2 of 2 at work" in page
+    assert "2 of 2 running" in page
     answer = operator.post(path, {"limit": ""}, follow_redirects=True)
     assert "Process document: no limit." in answer.text
     assert claimed(app) == 1
@@ -199,7 +199,7 @@ def test_selected_jobs_are_cancelled_and_no_others(app: Flask, ops: Program, ope
     assert read_json(ops.post("/ops/jobs/cancel", json={"ids": ids})) == {"cancelled": 1, "refused": 1, "unknown": 1}
 
 
-def test_selected_jobs_are_retried_behind_whoever_waits_for_one(app: Flask, ops: Program, operator: Browser) -> None:
+def test_selected_jobs_are_retried_after_a_person_who_waits(app: Flask, ops: Program, operator: Browser) -> None:
     works = [failed(app, ops.org_id, f"{n}.pdf") for n in range(3)]
     form = {"selected": "1", "status": "failed"}
     assert "Nothing was selected." in operator.post("/ops/jobs/retry", form, follow_redirects=True).text
@@ -213,7 +213,7 @@ def test_selected_jobs_are_retried_behind_whoever_waits_for_one(app: Flask, ops:
     assert found == [Priority.PERSON, Priority.BULK, Priority.BULK]
 
 
-def jobs_in(app: Flask, ops: Program, status: JobStatus) -> list[Job]:
+def jobs_in(app: Flask, ops: Program, status: JobStatus) -> list[JobSnapshot]:
     with app.app_context(), reading(ops.org_id):
         return services_of(app).queue.find(ops.org_id, status)
 
@@ -221,7 +221,7 @@ def jobs_in(app: Flask, ops: Program, status: JobStatus) -> list[Job]:
 # Runs.
 
 
-def test_whoever_sees_a_document_cancels_its_run(app: Flask, program: Program, browser: Browser) -> None:
+def test_everybody_who_may_write_cancels_a_run(app: Flask, program: Program, browser: Browser) -> None:
     [document_id] = shelve(program, notes(1))
     run_id = read_json(program.get(f"/documents/{document_id}/status"))["run"]["id"]
     assert f"/runs/{run_id}/cancel" in browser.get(f"/documents/{document_id}").text

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import read_json
 from webapp.serving.capacity import large_at_once, upload_seats
-from webapp.serving.inflow import ENVIRON_KEY, Inflow, Patience
+from webapp.serving.inflow import ENVIRON_KEY, ClientLimits, Inflow
 from webapp.web.library.upload_seats import UploadSeats
 
 
@@ -22,7 +22,7 @@ def inflow() -> Iterator[Inflow]:
     """A connection on which the rest of a request is still to come."""
     with ExitStack() as stack:
         ours, theirs = (stack.enter_context(one) for one in socket.socketpair())
-        found = Inflow(ours, Patience())
+        found = Inflow(ours, ClientLimits())
         found.begin(b"", 60.0, is_whole=False)
         theirs.sendall(b"x")
         yield found
@@ -32,7 +32,7 @@ def inflow() -> Iterator[Inflow]:
 def seats(app: Flask) -> Iterator[UploadSeats]:
     found: UploadSeats = app.extensions["docmill_upload_seats"]
     yield found
-    assert not found._taken
+    assert not found.taken
 
 
 def send(who: Program | Browser, inflow: Inflow) -> TestResponse:
@@ -80,11 +80,11 @@ def test_an_upload_that_is_here_already_needs_no_seat(people: People, seats: Upl
 
 
 def test_a_deadline_is_lifted_for_those_alone_who_were_let_in(people: People, inflow: Inflow) -> None:
-    stranger = people.stranger()
+    visitor = people.visitor()
     for headers in ({}, {"Authorization": "Bearer wrong"}):
         data = {"file": (io.BytesIO(b"About wheat."), "a.txt")}
         environ = {ENVIRON_KEY: inflow}
-        answer = stranger.client.post("/documents", data=data, headers=headers, environ_overrides=environ)
+        answer = visitor.client.post("/documents", data=data, headers=headers, environ_overrides=environ)
         assert answer.status_code in {303, 401}
         assert inflow._deadline is not None
     assert send(people.browser(), inflow).status_code == 303
@@ -101,9 +101,9 @@ def test_a_large_download_has_a_seat_until_its_end(people: People, seats: Upload
     answer = program.client.open(
         path, method="HEAD" if how == "HEAD" else "GET", headers={**program.headers, **headers}
     )
-    assert seats._taken[program.org_id] == (1 if how in {"GET", "range"} else 0)
+    assert seats.taken[program.org_id] == (1 if how in {"GET", "range"} else 0)
     answer.close()
-    assert not seats._taken
+    assert not seats.taken
 
 
 def test_one_large_download_too_many_is_told_when_to_come_again(people: People, seats: UploadSeats) -> None:
@@ -132,9 +132,9 @@ def test_a_large_answer_that_is_no_download_has_a_seat_until_it_is_sent(own_app:
     found: UploadSeats = own_app.extensions["docmill_upload_seats"]
     program = People(own_app).program()
     answer = program.get("/large")
-    assert found._taken[program.org_id] == 1
+    assert found.taken[program.org_id] == 1
     answer.close()
-    assert not found._taken
+    assert not found.taken
     for _ in range(found.seats_per_org):
         found.take(program.org_id)
     refused = program.get("/large")

@@ -173,7 +173,7 @@ def test_a_person_comes_back_to_the_grid_and_reads_what_happened(browser: Browse
     assert answer.location == "/"
     page = browser.get("/").text
     assert "2 files were uploaded." in page
-    assert "“empty.txt” was not taken: the file is empty." in page
+    assert "We could not add “empty.txt”: the file is empty." in page
     assert "note-001.md" in page
     answer = browser.post("/documents", {"file": (BytesIO(notes(1)[1]), "note-001.md")})
     assert "is in the library already" in browser.get("/").text

@@ -62,7 +62,7 @@ def test_everybody_reads_why_it_waits(app: Flask, people: People, reason: WaitRe
     assert (answer["status"], answer["waits_for"], answer["error"]) == ("PROCESSING", reason, None)
 
 
-def test_who_stands_behind_in_the_paused_stage_reads_it_too(app: Flask, people: People) -> None:
+def test_later_documents_of_the_paused_stage_say_it_too(app: Flask, people: People) -> None:
     browser = people.browser()
     assert browser.org_id is not None
     queued(app, browser.org_id)

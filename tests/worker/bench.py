@@ -16,7 +16,7 @@ from webapp.db import transaction
 from webapp.documents.model import ProcessingRun
 from webapp.documents.states import LiveRun, RunTrigger
 from webapp.jobs.model import Job as JobRow
-from webapp.jobs.queue import Job, Lease
+from webapp.jobs.queue import JobSnapshot, Lease
 from webapp.pipeline.handlers import Handler
 from webapp.pipeline.steps import StageContext
 from webapp.runs import lifecycle
@@ -147,7 +147,7 @@ class Bench:
         pool.start()
         return pool
 
-    def job(self, run_id: UUID) -> Job:
+    def job(self, run_id: UUID) -> JobSnapshot:
         (job,) = self.queue.of_run(run_id)
         return job
 

@@ -38,7 +38,7 @@ def test_the_window_counts_from_the_start_of_the_run_not_of_the_attempt(bench: B
     assert bench.states(run_id) == ("TIMED_OUT", "FAILED")
 
 
-def test_a_job_whose_run_may_not_start_is_held(bench: Bench) -> None:
+def test_a_job_whose_run_may_not_start_waits(bench: Bench) -> None:
     document_id = new_document(bench.org_id)
     bench.new_run(document_id)
     second = bench.new_run(document_id)
@@ -136,7 +136,7 @@ def test_a_stage_that_this_worker_does_not_take_is_left_to_others(bench: Bench) 
 @pytest.mark.parametrize(
     "error", [None, ValueError("late"), Drained(), Snoozed(1), OutOfTime(), LeaseLost("as said"), BadInput("late")]
 )
-def test_whoever_lost_the_lease_writes_nothing(bench: Bench, error: Exception | None) -> None:
+def test_an_attempt_that_lost_its_lease_writes_nothing(bench: Bench, error: Exception | None) -> None:
     run_id = bench.new_run(max_attempts=5)
 
     def handler(context: StageContext) -> None:

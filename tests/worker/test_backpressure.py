@@ -16,7 +16,7 @@ from tests.worker.bench import Bench, finish, raising, wait_for
 from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.jobs.model import Job as JobRow
-from webapp.jobs.model import StageControl
+from webapp.jobs.model import StageControlRow
 from webapp.library.intake import ingest, receive
 from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
@@ -212,7 +212,7 @@ def test_a_refused_account_pauses_the_stage_and_costs_no_document_anything(
     assert len(desk.refused) == 1
 
 
-def test_time_stands_still_for_runs_in_a_paused_stage(bench: Bench) -> None:
+def test_time_does_not_count_in_a_paused_stage(bench: Bench) -> None:
     waiting, gone = bench.new_run(max_attempts=5), bench.new_run(max_attempts=5)
     refused = ProviderError("401", permanent=True, code=FailureCode.CREDENTIALS_REFUSED)
     assert bench.attempt(raising(refused)) == Outcome.RELEASED
@@ -231,10 +231,10 @@ def test_time_stands_still_for_runs_in_a_paused_stage(bench: Bench) -> None:
     resume_stage(bench.queue, PROCESS_DOCUMENT)
     assert chores.end_overdue(bench.services, 7200) == 0
     with transaction(everywhere=True) as session:
-        assert session.get_one(StageControl, PROCESS_DOCUMENT).paused is False
+        assert session.get_one(StageControlRow, PROCESS_DOCUMENT).paused is False
 
 
-def test_time_stands_still_before_a_paused_stage_too(bench: Bench) -> None:
+def test_time_does_not_count_before_a_paused_stage_either(bench: Bench) -> None:
     """The job waits for its first worker, but its run is at work since the stage before."""
     run_id = bench.new_run()
     lifecycle.hand_on(bench.queue, bench.claim().lease, "transcribe_start", max_attempts=2, checkpoint={})
@@ -265,7 +265,7 @@ def test_however_many_wait_in_a_paused_stage_the_others_windows_end(
     assert bench.run(gone).state == "TIMED_OUT"
 
 
-def test_whoever_lost_its_job_still_says_what_the_provider_said(bench: Bench) -> None:
+def test_an_attempt_without_a_lease_still_slows_the_stage(bench: Bench) -> None:
     run_id = bench.new_run(max_attempts=5)
 
     def handler(context: StageContext) -> None:

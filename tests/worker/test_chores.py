@@ -114,7 +114,7 @@ def test_a_job_that_a_dead_worker_still_got_is_taken_back(bench: Bench, is_alone
     assert chores.reset_gone(bench.services, alive.name) == 0
 
 
-def test_jobs_that_follow_a_success_are_given_back_to_the_line(bench: Bench) -> None:
+def test_jobs_that_follow_a_success_are_queued_again(bench: Bench) -> None:
     run_id = bench.new_run(max_attempts=5)
     lifecycle.succeed_run(bench.queue, bench.claim().lease)
     follow = NewJob(bench.org_id, bench.live_run(run_id), "detect_connections", 2)

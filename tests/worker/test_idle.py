@@ -15,7 +15,7 @@ from webapp.app import create_app
 from webapp.clock import monotonic
 from webapp.jobs.states import JobStatus
 from webapp.runs.stages import PROCESS_DOCUMENT
-from webapp.worker.workshop import Workshop
+from webapp.worker.process import WorkerProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
 POLL_SECONDS = 0.2
@@ -65,8 +65,8 @@ def bench(statements: Statements, database: DatabaseUnderTest, tmp_path: Path) -
 
 
 def test_an_idle_worker_asks_at_most_three_statements_a_poll(bench: Bench, statements: Statements) -> None:
-    workshop = Workshop(bench.services, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
-    workshop.start()
+    process = WorkerProcess(bench.services, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
+    process.start()
     try:
         bench.new_run()
         wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == 1)
@@ -77,7 +77,7 @@ def test_an_idle_worker_asks_at_most_three_statements_a_poll(bench: Bench, state
         # On a slow machine so many take longer, and never less long.
         assert monotonic() - began_at > 0.8 * POLLS * POLL_SECONDS
     finally:
-        workshop.drain()
+        process.drain()
     assert bench.broken == []
 
 

@@ -92,7 +92,7 @@ def _asleep(pool: Pool) -> None:
 
 
 @pytest.mark.slow
-def test_a_ring_that_is_lost_costs_a_poll(bench: Bench) -> None:
+def test_a_lost_wake_up_costs_a_poll(bench: Bench) -> None:
     run_id, poll_seconds = _held_back(bench), 1.0
     pool = bench.with_queue(poll_seconds=poll_seconds).pool(finish)
     _asleep(pool)

@@ -22,7 +22,7 @@ from webapp.jobs.states import JobStatus
 from webapp.pipeline.steps import StageContext
 from webapp.runs.stages import PROCESS_DOCUMENT
 from webapp.wiring import wire
-from webapp.worker.workshop import Workshop
+from webapp.worker.process import WorkerProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("database", ["postgresql"], indirect=True)]
 
@@ -54,10 +54,10 @@ def test_a_whole_worker(pooled: Pooler, tmp_path: Path, caplog: pytest.LogCaptur
 
     with app.app_context():
         bench_behind_it = Bench(app, app.extensions["docmill"])
-        workshop = Workshop(
+        process = WorkerProcess(
             bench_behind_it.services, bench_behind_it.broken.append, handlers={PROCESS_DOCUMENT: handler}
         )
-        workshop.start()
+        process.start()
         try:
             for number in (1, 2):
                 bench_behind_it.new_run()
@@ -65,7 +65,7 @@ def test_a_whole_worker(pooled: Pooler, tmp_path: Path, caplog: pytest.LogCaptur
             with reading(everywhere=True) as session:
                 (lock_key,) = session.scalars(select(Worker.lock_key))
         finally:
-            workshop.drain()
+            process.drain()
     dispose(app)
     is_shared = pooled.mode == "transaction"
     assert (lock_key is None) == is_shared

@@ -34,7 +34,7 @@ def pass_time(bench: Bench, seconds: float) -> None:
         )
 
 
-def test_it_goes_back_to_the_line_without_an_attempt(bench: Bench) -> None:
+def test_it_is_queued_again_without_an_attempt(bench: Bench) -> None:
     run_id = bench.new_run()
     assert bench.attempt(raising(WaitsForOthers())) is Outcome.SNOOZED
     job = bench.job(run_id)

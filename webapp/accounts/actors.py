@@ -1,4 +1,4 @@
-"""Names for who acted, as stored with a run or a lever: `user:<id>` or `token:<id>`."""
+"""Names for who acted, as stored with a run or a stage control: `user:<id>` or `token:<id>`."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID
@@ -10,7 +10,7 @@ from webapp.db import session
 
 
 def names(org_id: UUID, refs: Iterable[str | None]) -> dict[str, str]:
-    """The names of those who are of this org. What is no reference ("command line") stands for itself.
+    """The names of those who are of this org. What is no reference ("command line") stays as it is.
 
     Others are left out: one org must not learn who works in another.
     """

@@ -12,7 +12,7 @@ from webapp.db import session
 
 LIFE_SECONDS = 86_400
 PRINTED_LIFE_SECONDS = 3_600
-"""Of a link that a start prints: whoever reads it there uses it at once."""
+"""Of a link that a start prints: its reader uses it at once."""
 
 
 def create(user: User, life_seconds: int = LIFE_SECONDS) -> str:

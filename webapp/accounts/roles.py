@@ -122,7 +122,7 @@ class Principal:
         return f"user:{self.user_id}" if self.is_person else f"token:{self.token_id}"
 
     def may(self, permission: Permission) -> bool:
-        """Whether this is theirs to do."""
+        """Whether they have this permission."""
         return permission in self.permissions
 
     @property
@@ -135,12 +135,12 @@ class Principal:
 
     @property
     def is_ops(self) -> bool:
-        """Whether the ops pages are theirs to see."""
+        """Whether they may see the ops pages."""
         return self.may(Permission.OPS)
 
     @property
     def is_operator(self) -> bool:
-        """Whether the levers of the installation are theirs to pull."""
+        """Whether they may pause, resume and limit stages."""
         return self.may(Permission.OPERATE)
 
     @property

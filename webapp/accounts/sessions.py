@@ -58,7 +58,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Found:
+class ValidSession:
     """A session that lasts, and whether its use was last recorded too long ago."""
 
     principal: Principal
@@ -88,7 +88,7 @@ def open_for(user: User, days: int, visit: Visit | None = None) -> str:
     return token
 
 
-def find(token: str, idle_days: float = 0.0) -> Found | None:
+def find(token: str, idle_days: float = 0.0) -> ValidSession | None:
     """Who holds this token, while the session lasts, is not idle for too long, and its person is not disabled."""
     idle_seconds = _idle_seconds(idle_days)
     values = {
@@ -113,7 +113,7 @@ def find(token: str, idle_days: float = 0.0) -> Found | None:
         is_fresh=bool(is_fresh),
         came_by_link=bool(came_by_link),
     )
-    return Found(who, is_use_due=bool(is_due))
+    return ValidSession(who, is_use_due=bool(is_due))
 
 
 def record_use(org_id: UUID, session_id: UUID, address: str | None) -> None:

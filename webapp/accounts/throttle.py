@@ -2,7 +2,7 @@
 
 The counts are rows, so they hold for all web processes and survive a restart. Each counts the
 attempts of a window that begins with the first of them. A browser that its person signed in with
-before is known by a cookie and has a count of its own: whoever guesses from elsewhere, or from the
+before is known by a cookie and has a count of its own: somebody who guesses from elsewhere, or from the
 same office, cannot lock it out.
 """
 
@@ -120,5 +120,5 @@ def _wait_seconds(row: Row[Any]) -> int:
 
 
 def _counter(most: int, *parts: str) -> Counter:
-    # Hashed: what strangers type is bounded by it, and whose e-mails were tried is nobody's business here.
+    # Hashed: which bounds what anybody types, and whose e-mails were tried is nobody's business here.
     return Counter(digest("\0".join(parts)), most)

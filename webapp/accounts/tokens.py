@@ -45,7 +45,7 @@ _FIND = (
 
 
 @dataclass(frozen=True)
-class Found:
+class ValidToken:
     """A valid token, and whether its use was last recorded too long ago."""
 
     principal: Principal
@@ -79,7 +79,7 @@ def mark(token_id: UUID) -> str:
     return f"dm_{token_id.hex[-8:]}"
 
 
-def find(text: str) -> Found | None:
+def find(text: str) -> ValidToken | None:
     """Who brings this token, unless it was revoked, has run out, or its owner is disabled."""
     found = session().execute(_FIND, {"token_hash": digest(text)}).one_or_none()
     if found is None:
@@ -87,7 +87,7 @@ def find(text: str) -> Found | None:
     token_id, org_id, name, scope, owner_role, org_name, is_only_org, is_due = found
     owner = Role(owner_role) if owner_role else None
     permissions = permissions_of_token(Scope(scope), owner, is_only_org=bool(is_only_org))
-    return Found(Principal(org_id, org_name, name, permissions, token_id=token_id), is_use_due=bool(is_due))
+    return ValidToken(Principal(org_id, org_name, name, permissions, token_id=token_id), is_use_due=bool(is_due))
 
 
 def record_use(org_id: UUID, token_id: UUID) -> None:

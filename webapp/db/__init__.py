@@ -1,4 +1,4 @@
-"""The database: one way to open a transaction, and the column types that both databases share.
+"""Transactions, and the column types that both databases share.
 
 A transaction always says whose rows it is about: one org's, or (for the queue, sign-in and
 start-up alone) everybody's. On PostgreSQL that choice is handed to row-level security with
@@ -29,7 +29,7 @@ from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from webapp.config import Settings
-from webapp.db.engines import Scope, engine_options, prepare_postgresql, prepare_sqlite
+from webapp.db.engines import TransactionScope, engine_options, prepare_postgresql, prepare_sqlite
 from webapp.private_files import tighten_folder, tighten_sqlite
 
 _MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
@@ -43,7 +43,7 @@ _NAMES = {
 
 
 class Base(DeclarativeBase):
-    """What every table derives from."""
+    """The base class of all tables."""
 
     metadata = MetaData(naming_convention=_NAMES)
 
@@ -60,21 +60,21 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """SQLite has no time type: text in the format of its own strftime sorts rightly."""
+        """On SQLite, text in the format of its own strftime, which sorts by time."""
         return dialect.type_descriptor(Text() if dialect.name == "sqlite" else DateTime(timezone=True))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
-        """A time on its way into the database."""
+        """Convert a time for the database."""
         if value is None:
             return None
         if value.tzinfo is None:
             raise ValueError("a stored time needs its time zone")
         utc = value.astimezone(UTC)
-        # Exactly what SQLite's clock writes, or "….120" and "….120000" would not be the same time.
+        # Exactly as SQLite's clock writes it; else "….120" and "….120000" would differ.
         return utc.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] if dialect.name == "sqlite" else utc
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """A time on its way out."""
+        """Convert a time from the database."""
         if isinstance(value, str):
             return datetime.fromisoformat(value).replace(tzinfo=UTC)
         return value.astimezone(UTC) if value is not None else None
@@ -87,18 +87,18 @@ class Embedding(TypeDecorator[list[float]]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """No fixed length: rows of an old and of a new model live side by side."""
+        """A type without a fixed length: rows of an old and of a new model are stored side by side."""
         return dialect.type_descriptor(Vector() if dialect.name == "postgresql" else LargeBinary())
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """Anything that numpy can read as floats."""
+        """Convert anything that numpy can read as floats."""
         if value is None:
             return None
         floats = np.asarray(value, dtype="<f4")
         return floats if dialect.name == "postgresql" else floats.tobytes()
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """A numpy array of 32-bit floats."""
+        """Convert to a numpy array of 32-bit floats."""
         if value is None:
             return None
         return np.frombuffer(value, dtype="<f4") if isinstance(value, bytes) else np.asarray(value, dtype="<f4")
@@ -129,7 +129,7 @@ def _tighten_files(settings: Settings) -> None:
 
 
 def schema_is_current() -> bool:
-    """Whether the newest migration has run: nothing works on older tables, and newer ones serve us, too."""
+    """Whether the newest migration has run. Tables of a newer version are fine as well."""
     head, known = _revisions()
     with db.engine.connect().execution_options(docmill_writes=False) as connection:
         current = MigrationContext.configure(connection).get_current_revision()
@@ -149,22 +149,22 @@ def transaction(
 ) -> Iterator[Session]:
     """A write transaction; inside another one of this thread it joins that one.
 
-    On SQLite it waits for its turn to write, `turn_seconds` at most: then the database is busy.
+    On SQLite it waits until it may write, for `turn_seconds` at most; then it raises Busy.
     """
-    with _scoped(Scope(org_id, everywhere, writes=True), turn_seconds) as opened:
+    with _scoped(TransactionScope(org_id, everywhere, writes=True), turn_seconds) as opened:
         yield opened
 
 
 @contextmanager
 def reading(org_id: UUID | None = None, *, everywhere: bool = False) -> Iterator[Session]:
     """A transaction that only reads, all of it from one snapshot; on SQLite it waits for no writer."""
-    with _scoped(Scope(org_id, everywhere, writes=False)) as opened:
+    with _scoped(TransactionScope(org_id, everywhere, writes=False)) as opened:
         yield opened
 
 
 def opener() -> Callable[[], AbstractContextManager[object]]:
-    """Opens the database of this thread in another thread, which would have none."""
-    # Asked of the proxy, this is a method of the application itself.
+    """A function that opens this thread's database in another thread."""
+    # A bound method of the application, not of Flask's proxy.
     return current_app.app_context
 
 
@@ -187,7 +187,7 @@ def in_transaction() -> bool:
 
 
 def after_commit(call: Callable[[], None]) -> None:
-    """Do this once when the open transaction is committed, or now where none is open; not when it is rolled back."""
+    """Call this once after the open transaction's commit, or now where none is open; not after a rollback."""
     if not in_transaction():
         call()
         return
@@ -197,9 +197,9 @@ def after_commit(call: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _scoped(scope: Scope, turn_seconds: float | None = None) -> Iterator[Session]:
+def _scoped(scope: TransactionScope, turn_seconds: float | None = None) -> Iterator[Session]:
     current = db.session()
-    outer: Scope | None = current.info.get("scope")
+    outer: TransactionScope | None = current.info.get("scope")
     if outer is not None:
         _check_join(outer, scope)
         yield current
@@ -221,16 +221,16 @@ def _scoped(scope: Scope, turn_seconds: float | None = None) -> Iterator[Session
 
 @contextmanager
 def write_turn(seconds: float | None = None, *, wanted: bool = True) -> Iterator[None]:
-    """On SQLite, wait for the other threads of this process in order.
+    """On SQLite, let one thread of this process write at a time, in order.
 
-    SQLite itself lets a writer sleep and ask again, ever more seldom: under a steady stream of short
-    transactions an unlucky one would wait for seconds.
+    SQLite itself lets a waiting writer sleep and retry at growing intervals: under a steady stream of short
+    transactions one of them may wait for seconds.
     """
     if not wanted or is_postgresql():
         yield
         return
     if not _sqlite_writer.acquire(timeout=_TURN_SECONDS if seconds is None else seconds):
-        # Whoever has the turn waits for another process, and so would each of us, one after the other.
+        # The thread that may write is itself waiting for another process, and so would we.
         raise Busy("the database was being written to for too long")
     try:
         yield
@@ -242,14 +242,14 @@ _TURN_SECONDS = 10.0
 _sqlite_writer = threading.Lock()
 
 
-def _check_join(outer: Scope, inner: Scope) -> None:
+def _check_join(outer: TransactionScope, inner: TransactionScope) -> None:
     if inner.writes and not outer.writes:
         raise NoTransaction("a write cannot join a transaction that was opened for reading")
     if not outer.everywhere and inner.org_id not in {None, outer.org_id}:
         raise NoTransaction("a transaction of one org cannot be joined for another")
 
 
-def _enter(current: Session, scope: Scope) -> None:
+def _enter(current: Session, scope: TransactionScope) -> None:
     if scope.org_id is None and not scope.everywhere:
         raise NoTransaction("say whose rows this is about: an org_id, or everywhere=True")
     current.connection(execution_options={"docmill_writes": scope.writes, "docmill_scope": scope})

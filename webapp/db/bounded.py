@@ -1,4 +1,4 @@
-"""Reads that cost the same however many rows there are: counts that stop, and plans that follow indexes."""
+"""Reads whose cost does not grow with the table: counts that stop, and plans by indexes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ class Count:
 
     @classmethod
     def of(cls, counted: int | None) -> "Count":
-        """What `up_to_most` brought: one more than is counted stands for all that follow."""
+        """From the result of `up_to_most`: COUNTED_MAX + 1 means "more"."""
         number = counted or 0
         return cls(min(number, COUNTED_MAX), number > COUNTED_MAX)
 
@@ -33,13 +33,13 @@ class Count:
 
 def up_to_most(rows: Select[Any]) -> ScalarSelect[int]:
     """How many rows there are, counted as far as COUNTED_MAX + 1."""
-    # Part of the text: a plan made for "some limit" expects a tenth of the table.
+    # A literal: for a parameter the planner expects a tenth of the table.
     few = rows.with_only_columns(literal_column("1")).limit(literal_column(str(COUNTED_MAX + 1))).subquery()
     return select(func.count()).select_from(few).scalar_subquery()
 
 
 def distinct_values(column: ColumnElement[Any], *conditions: ColumnElement[bool] | TextClause) -> CTE:
-    """The values that a column has, as `value`: from each to the next in an index, past all rows that have the same.
+    """The distinct values of a column, as `value`: each is one probe of an index, however many rows have it.
 
     The last row is NULL.
     """
@@ -50,7 +50,7 @@ def distinct_values(column: ColumnElement[Any], *conditions: ColumnElement[bool]
 
 
 def plan_by_indexes() -> None:
-    """Let PostgreSQL find rows by indexes alone, to the end of the open transaction.
+    """Let PostgreSQL use indexes alone, until the end of the open transaction.
 
     Statistics may be from before an import that brought most of the rows, and row-level security counts as one more
     condition that hardly any row meets. Left alone, the planner may then fetch and sort all rows of an org for a page.

@@ -1,4 +1,4 @@
-"""How the engine of each database is prepared: its connections, and how a transaction begins on them."""
+"""Prepares the engine of each database: how it connects, and how a transaction begins."""
 
 import select
 import sqlite3
@@ -16,16 +16,16 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from webapp.db.role import RoleOfTransactions
 
-# What a session may do nothing for inside of a transaction. A process that is frozen there holds rows that others wait
-# for; its session ends then, and when it wakes it can write nothing.
+# The server ends a session that is idle in its transaction for so long. A process that is frozen there has rows locked
+# that others wait for; when it wakes, it can write nothing.
 IDLE_IN_TRANSACTION_SECONDS = 10
-# To write more into one statement takes the client longer than it saves round trips: 5,000 passages 1.4 s, by the
-# thousand 1.6 s.
+# With more rows in one statement the client takes longer than the round trips that it saves: 5,000 passages took 1.4 s,
+# by the thousand 1.6 s.
 ROWS_PER_INSERT = 50
 
 
 @dataclass(frozen=True)
-class Scope:
+class TransactionScope:
     """Whose rows the open transaction is about, and whether it may write."""
 
     org_id: UUID | None
@@ -34,7 +34,7 @@ class Scope:
 
 
 def engine_options(database_url: str, threads: int) -> dict[str, Any]:
-    """How connections are made: bounded, checked before use, never waited for without end."""
+    """The options of SQLAlchemy's engine: a bounded pool, and a limit for each wait."""
     if database_url.startswith("sqlite"):
         connect = {"timeout": 15, "isolation_level": None}
         return {"pool_size": threads, "max_overflow": threads, "connect_args": connect, "hide_parameters": True}
@@ -42,49 +42,47 @@ def engine_options(database_url: str, threads: int) -> dict[str, Any]:
         "pool_size": min(threads, 10),
         "max_overflow": 10,
         "pool_timeout": 10,
-        # An error's message ends in logs and on pages; what people's files say does not belong there.
+        # Errors are logged and shown, and must not quote people's files.
         "hide_parameters": True,
         "connect_args": _postgresql_connect_args(),
     }
 
 
 def _postgresql_connect_args() -> dict[str, Any]:
-    """How each connection of the pool to PostgreSQL is made: named, and never waiting without end.
+    """The options of a connection to PostgreSQL: its name, and a limit for each wait.
 
-    Nothing bounds a transaction as a whole: to publish a document of 30,000 passages takes its time.
+    A transaction as a whole has none: publishing a document of 30,000 passages may take long.
     """
-    timeouts = " ".join(f"-c {name}={value}" for name, value in _timeouts().items()) + f" {_SERVER_MISSES_US}"
-    return {"connect_timeout": 10, "options": timeouts, "application_name": "docmill", **_WE_MISS_THE_SERVER}
+    timeouts = " ".join(f"-c {name}={value}" for name, value in _timeouts().items()) + f" {_SERVER_KEEPALIVES}"
+    return {"connect_timeout": 10, "options": timeouts, "application_name": "docmill", **_CLIENT_KEEPALIVES}
 
 
 def _timeouts() -> dict[str, str]:
     return {"idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_SECONDS}s", "lock_timeout": "30s"}
 
 
-# An end that vanishes without a word (a cut network, a machine without power) is missed by the other within half
-# a minute; the system alone would wait for a quarter of an hour, or two hours. A socket in the file system has no
-# such end: there both libpq and the server pass over these settings.
-_WE_MISS_THE_SERVER = {
+# A peer that vanishes (a cut network, a machine without power) is detected within half a minute; by default it would
+# take a quarter of an hour, or two hours. libpq and the server ignore these settings for a Unix socket.
+_CLIENT_KEEPALIVES = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 25_000,
 }
-_SERVER_MISSES_US = (
+_SERVER_KEEPALIVES = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=25s"
 )
 
 
 def prepare_sqlite(engine: Engine) -> None:
-    """Make each SQLite connection safe: foreign keys, a log that readers pass, real durability."""
+    """Configure each SQLite connection: foreign keys, WAL, synchronous FULL."""
 
     @event.listens_for(engine, "connect")
     def _pragmas(connection: sqlite3.Connection, record: object) -> None:
         for pragma in ("foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL", "busy_timeout=15000"):
             connection.execute(f"PRAGMA {pragma}")
 
-    # The driver would begin lazily and upgrade a read lock to a write lock, which fails at once
-    # under contention; beginning as IMMEDIATE waits its turn instead.
+    # The driver would begin with a read lock and upgrade it, which fails at once under contention; IMMEDIATE waits.
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("docmill_writes", True)
@@ -92,23 +90,22 @@ def prepare_sqlite(engine: Engine) -> None:
 
 
 def prepare_postgresql(engine: Engine) -> None:
-    """A transaction, its role and its scope begin in one round trip; no connection that died in the pool is lent."""
-    # Rows are inserted many in one statement, and otherwise changed one by one. The driver would send many
-    # statements without asking for an answer in between, and all that while the server takes a frozen client for one
-    # that is at work: no timeout ends that.
+    """Begin each transaction, with role and scope, in one round trip; give out no dead connection."""
+    # Many rows are inserted by one statement, and other changes are sent one by one. With the driver's pipeline, a
+    # client that froze in between would look busy to the server, and no timeout would end its session.
     engine.dialect.use_insertmanyvalues_wo_returning = True
     engine.dialect.insertmanyvalues_page_size = ROWS_PER_INSERT
     event.listen(engine, "do_executemany", _one_by_one)
     role = RoleOfTransactions()
 
     @event.listens_for(engine, "connect")
-    def _settle(connection: "psycopg.Connection[Any]", record: ConnectionPoolEntry) -> None:
-        # The driver would send a BEGIN of its own, and wait for its answer.
+    def _configure(connection: "psycopg.Connection[Any]", record: ConnectionPoolEntry) -> None:
+        # Else the driver would send a BEGIN of its own, at the cost of a round trip.
         connection.autocommit = True
-        # A pooler may hand the next transaction to another session, which knows no statement that this one prepared.
+        # A pooler may run the next transaction in another session, which lacks our prepared statements …
         if not is_direct(connection):
             connection.prepare_threshold = None
-            # Nor does it hand on what was asked for when the connection was made.
+            # … and the options of this connection.
             record.info["timeouts"] = _timeouts()
 
     @event.listens_for(engine, "begin")
@@ -121,7 +118,7 @@ def prepare_postgresql(engine: Engine) -> None:
                 # Several statements at once cannot be prepared.
                 driver_connection.execute(f"BEGIN{_snapshot(scope)}{settings}", prepare=False)
             except psycopg.Error as error:
-                # Dead since it was checked: nobody has to put it in order again, or is lent it.
+                # The connection died after the check: invalidate it, so that the pool drops it.
                 if driver_connection.closed:
                     connection.invalidate(error)
                 raise
@@ -139,15 +136,15 @@ def _one_by_one(cursor: Any, statement: str, rows: Sequence[Any], context: objec
 
 
 def is_direct(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether no pooler stands in between: a server greets with the number of the process that answers."""
+    """Whether there is no pooler in between: a server announces the process id of the session itself."""
     row = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
     return row is not None and bool(row[0] == connection.info.backend_pid)
 
 
 def is_quiet(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether an idle connection seems to live: a server that goes away says so, and nobody has read it yet.
+    """Whether an idle connection seems alive: a server that goes away sends a message, which would be unread.
 
-    That costs no round trip. An end that vanished without a word is missed by the system: see the settings above.
+    This costs no round trip. A peer that vanished silently is detected by the keepalives above.
     """
     poll = select.poll()
     try:
@@ -159,7 +156,7 @@ def is_quiet(connection: "psycopg.Connection[Any]") -> bool:
 
 @contextmanager
 def translated(engine: Engine, what: str) -> Iterator[None]:
-    """Callers know one kind of errors: the driver's become those that SQLAlchemy would raise."""
+    """Turn the driver's errors into those that SQLAlchemy would raise, so that callers know one kind."""
     dialect = engine.dialect
     try:
         yield
@@ -176,13 +173,13 @@ def translated(engine: Engine, what: str) -> Iterator[None]:
         ) from error
 
 
-def _snapshot(scope: Scope | None) -> str:
-    """Whoever only reads sees one moment, however many statements it takes. On SQLite a transaction always does."""
+def _snapshot(scope: TransactionScope | None) -> str:
+    """For a reading transaction, one snapshot for all its statements; on SQLite that is always so."""
     return "" if scope is None or scope.writes else " ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
-def _settings(scope: Scope | None, timeouts: Mapping[str, str], role: str | None) -> str:
-    """What holds for this transaction alone: the third argument makes it end with the transaction."""
+def _settings(scope: TransactionScope | None, timeouts: Mapping[str, str], role: str | None) -> str:
+    """Settings of this transaction alone: the third argument of set_config makes them end with it."""
     settings = dict(timeouts) if role is None else {**timeouts, "role": role}
     if scope is not None:
         settings |= {"app.org_id": str(scope.org_id or ""), "app.scope": "system" if scope.everywhere else ""}

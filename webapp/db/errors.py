@@ -1,7 +1,6 @@
-"""What an error of the database means, whichever driver or pool says it.
+"""Which database errors are temporary, whichever driver or pool raised them.
 
-Only errors that pass by themselves have a name here; any other is a statement of ours that is
-wrong. The decision follows from codes (SQLSTATE, SQLite's result codes), never from words.
+Any other error is a bug in a statement of ours. Codes decide (SQLSTATE, SQLite's result codes), never texts.
 """
 
 import sqlite3
@@ -11,23 +10,23 @@ import psycopg
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-# A connection that is made outside of a statement raises its driver's own error, which nobody wraps.
+# The drivers' own as well: SQLAlchemy does not wrap errors that occur outside of statements.
 DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error, psycopg.Error)
 
 
 class Trouble(StrEnum):
-    """What passes by itself; whoever waits and repeats may succeed."""
+    """A temporary error of the database: repeating it later may succeed."""
 
     AWAY = "away"
-    """No answer: the connection is lost, the server starts, stops or hands over."""
+    """No answer: the connection is lost, or the server starts, stops or fails over."""
     BUSY = "busy"
-    """Others were first: a deadlock, a lock or a connection that could not be had in time."""
+    """A deadlock, or no lock or connection in time."""
     FULL = "full"
-    """No room to write until somebody makes some."""
+    """There is no disk space for writing."""
 
 
 def trouble_of(error: BaseException) -> Trouble | None:
-    """What passes by itself about this error; None where repeating cannot help."""
+    """The kind of temporary error; None where repeating cannot help."""
     if isinstance(error, PoolTimeout):
         return Trouble.BUSY
     cause = error.orig if isinstance(error, DBAPIError) else error
@@ -42,7 +41,7 @@ def trouble_of(error: BaseException) -> Trouble | None:
     return found
 
 
-# A lock waited for in vain, a victim of a deadlock or of serialization, no slot or memory left for one more.
+# Lock timeouts, deadlocks, serialization failures, no connection slot or memory left.
 _BUSY_STATES = {"40001", "40P01", "55P03", "57014", "53000", "53200", "53300", "53400"}
 _FULL_STATES = {"53100"}
 # Connections; ended by an administrator, a restart or a time limit; a server that only reads; a broken disk.
@@ -53,7 +52,7 @@ _AWAY_STATES = {"25P03", "25P04", "25006"}
 def _of_postgresql(error: psycopg.Error) -> Trouble | None:
     state = error.sqlstate
     if state is None:
-        # It never came to the server, or nothing came back.
+        # Nothing was sent, or no answer came.
         return Trouble.AWAY if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) else None
     if state in _BUSY_STATES:
         return Trouble.BUSY
@@ -69,7 +68,7 @@ _SQLITE = {
     sqlite3.SQLITE_NOMEM: Trouble.BUSY,
     sqlite3.SQLITE_INTERRUPT: Trouble.BUSY,
     sqlite3.SQLITE_FULL: Trouble.FULL,
-    # What a full or vanished disk says where the log or its index cannot grow.
+    # A full or vanished disk, where the WAL or its index cannot grow.
     sqlite3.SQLITE_IOERR: Trouble.FULL,
     sqlite3.SQLITE_CANTOPEN: Trouble.AWAY,
     sqlite3.SQLITE_READONLY: Trouble.AWAY,

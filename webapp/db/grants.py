@@ -1,6 +1,6 @@
-"""What the roles that serve may do in PostgreSQL: read and write rows, and nothing else.
+"""Grants the serving roles what they need in PostgreSQL: to read and write rows, nothing else.
 
-`flask db upgrade` ends with this each time, so that a new table is granted in the transaction that makes it.
+Each `flask db upgrade` ends with this, so that a new table is granted in the transaction that creates it.
 """
 
 import logging
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 def grant(connection: Connection, settings: Settings) -> None:
-    """Let the role of DATABASE_URL, where it is another than the owner, and the serving role work on rows."""
+    """Grant access to rows to the role of DATABASE_URL (if it is not the owner) and to the serving role."""
     if connection.dialect.name != "postgresql":
         return
     login, owner = make_url(settings.database_url).username, make_url(settings.database_owner_url).username
@@ -29,7 +29,7 @@ def _grant_rows(connection: Connection, name: str) -> None:
     role = _quoted(connection, name)
     connection.execute(text(f"GRANT USAGE ON SCHEMA public TO {role}"))
     connection.execute(text(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}"))
-    # Everybody may, unless somebody was careful with defaults; without the rules of its rows no row can be written.
+    # By default everybody may execute these, but defaults can be changed; the CHECKs of rows call them.
     for function in connection.scalars(_OUR_FUNCTIONS).all():
         connection.execute(text(f"GRANT EXECUTE ON FUNCTION {function} TO {role}"))
 
@@ -41,10 +41,10 @@ _OUR_FUNCTIONS = text("""
 
 
 def _is_serving_role_ready(connection: Connection, settings: Settings) -> bool:
-    """Whether this database has use for the serving role; it is made where the role of DATABASE_URL needs it."""
+    """Whether this database needs the serving role, and it is there; it is created where it is needed."""
     login = _login(connection, settings)
     if not connection.scalar(_IS_PRIVILEGED, {"login": login}):
-        # One that an earlier upgrade prepared stays complete, in case that login comes back.
+        # A role that an earlier upgrade prepared is kept up to date, in case it is needed again.
         return bool(connection.scalar(_IS_PREPARED))
     _make(connection, login)
     if not connection.scalar(_MAY_SERVE, {"login": login}) and settings.database_url != settings.database_owner_url:
@@ -61,7 +61,7 @@ def _is_serving_role_ready(connection: Connection, settings: Settings) -> bool:
 
 
 def _login(connection: Connection, settings: Settings) -> str:
-    """Who serves: a pooler may know the role under another name, so the owner's own session is asked who it is."""
+    """The role that serves, as the database names it: a pooler may know it by another name."""
     login = make_url(settings.database_url).username
     if login is not None and login != make_url(settings.database_owner_url).username:
         return login
@@ -69,14 +69,14 @@ def _login(connection: Connection, settings: Settings) -> str:
 
 
 def _make(connection: Connection, login: str) -> None:
-    """Make the role, as far as this connection may; it belongs to all databases of the server, so it may be there."""
+    """Create the role if this connection may; it may exist, since all databases of a server share roles."""
     connection.exec_driver_sql(_CREATE)
     if not connection.scalar(_MAY_SERVE, {"login": login}):
         connection.exec_driver_sql(_ADMIT.format(login=_quoted(connection, login)))
 
 
 def _make_as_login(settings: Settings, login: str) -> None:
-    """The owner of the tables may make no roles; the role that serves perhaps may."""
+    """Create the role by the login that serves, where the tables' owner may not."""
     engine = create_engine(settings.database_url, poolclass=NullPool)
     with engine.begin() as connection:
         _make(connection, login)
@@ -86,8 +86,8 @@ def _quoted(connection: Connection, name: str) -> str:
     return connection.dialect.identifier_preparer.quote(name)
 
 
-# Whoever may not is no failure here: it is looked afterwards what there is. Two databases of one server may be migrated
-# at the same time, and then one of them finds that the other made it meanwhile.
+# A lack of privilege is no error here: the result is checked afterwards. Two databases of one server may be migrated at
+# the same time, so the role may be created by the other one meanwhile.
 _CREATE = f"""
 DO $docmill$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{SERVING_ROLE}') THEN

@@ -1,11 +1,11 @@
-"""Lets PostgreSQL find names by what stands inside of their words, where the server has the extension `pg_trgm`.
+"""Lets PostgreSQL find names by the middle of their words, where the server has the extension `pg_trgm`.
 
-Below row-level security no index is used for LIKE, which is not leakproof. So a function of the tables' owner looks
-into an index of trigrams, and returns only documents of the org that the transaction is about. The owner, to whom
-row-level security applies as well, gets a policy of its own for that. Where the application itself serves as the owner
-there is no such function, and names are found by the beginnings of their words.
+With row-level security no index is used for LIKE, which is not leakproof. So a function of the tables' owner reads a
+trigram index, and returns only documents of the transaction's org. The owner, to whom row-level security applies as
+well, gets a policy of its own for that. Where the application itself connects as the owner, there is no such function,
+and names are found by the beginnings of their words.
 
-`flask db upgrade` ends with this each time: the extension may be installed later, and the roles may change.
+Each `flask db upgrade` ends with this, since the extension may be installed later and roles may change.
 """
 
 import logging
@@ -25,11 +25,11 @@ INDEX = "ix_document_words_trigrams"
 
 
 def prepare(engine: Engine, settings: Settings) -> None:
-    """Make index, policy and function, or take away what must not be there. Not inside of a transaction."""
+    """Create index, policy and function, or remove what must not exist. Not inside a transaction."""
     if engine.dialect.name != "postgresql":
         return
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        # Another process does the same right now. It can't be waited for: it waits for all who look at older rows.
+        # Another process is doing the same. Waiting for it could deadlock: it waits for all older transactions.
         if not connection.scalar(_IS_TURN, {"lock": _LOCK}):
             return
         roles = serving_roles(connection, make_url(settings.database_url).username or "")
@@ -42,7 +42,7 @@ def prepare(engine: Engine, settings: Settings) -> None:
 
 
 def allow(connection: Connection, roles: Sequence[str]) -> None:
-    """Let these roles look inside of the words of the org that their transaction is about."""
+    """Let these roles call the function, for the org of their transaction."""
     connection.execute(_MAKE)
     for role in roles:
         quoted = connection.dialect.identifier_preparer.quote(role)
@@ -50,7 +50,7 @@ def allow(connection: Connection, roles: Sequence[str]) -> None:
 
 
 def take_away(connection: Connection) -> None:
-    """Let nobody look. The index stays: nobody sees rows by it."""
+    """Remove function and policy. The index stays; it shows nobody any rows."""
     connection.execute(_TAKE_AWAY)
 
 
@@ -59,7 +59,7 @@ _IS_TURN = text("SELECT to_regclass('public.document_words') IS NOT NULL AND pg_
 
 
 def serving_roles(connection: Connection, login: str) -> list[str]:
-    """Who serves; nobody where that is the owner, to whom the policy would show the words of all orgs."""
+    """The roles that serve; none where that is the owner, to whom the policy would show all orgs' words."""
     return list(connection.scalars(_ROLES, {"login": login, "serving": SERVING_ROLE}))
 
 
@@ -74,7 +74,7 @@ _ROLES = text("""
 
 
 def _schema_of_extension(connection: Connection) -> str | None:
-    """Where the extension's operators are; None where the server has not got it, or the owner may not make it."""
+    """The extension's schema; None where the server lacks it, or the owner may not create it."""
     if not connection.scalar(text("SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm')")):
         return None
     try:
@@ -89,7 +89,7 @@ _SCHEMA = text("SELECT CAST(CAST(extnamespace AS regnamespace) AS text) FROM pg_
 
 
 def _make_index(connection: Connection, schema: str) -> None:
-    """While others write. What an attempt left behind that was interrupted is not used by anybody, and goes."""
+    """Create the index while others write; first remove an invalid one that an interrupted attempt left."""
     if connection.scalar(_IS_VALID, {"name": f"public.{INDEX}"}):
         return
     connection.execute(text(f"DROP INDEX IF EXISTS public.{INDEX}"))
@@ -104,7 +104,7 @@ DO $docmill$ BEGIN
     DROP POLICY IF EXISTS owner_looks_inside ON public.document_words;
 END $docmill$
 """)
-# Only trigrams lead to the rows: any other index would be read from end to end, so the function is offered none.
+# Any other index would be read from end to end, so the function may use bitmap scans alone.
 _MAKE = text(f"""
 DO $docmill$ BEGIN
     DROP POLICY IF EXISTS owner_looks_inside ON public.document_words;

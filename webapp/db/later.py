@@ -1,7 +1,7 @@
-"""Writes that no reader waits for: made at once, or by a thread of this process where the database is being written to.
+"""Writes that a request does not wait for: made at once or, while SQLite is being written to, by a thread afterwards.
 
-On SQLite one writes at a time, and a large document takes seconds. A download or a search has nothing to write that it
-needs itself, so it does not wait for that.
+On SQLite only one writes at a time, and a large document takes seconds. A download or a search does not need what it
+writes (a log or ledger line), so it does not wait.
 """
 
 import logging
@@ -21,7 +21,7 @@ from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
 _log = logging.getLogger(__name__)
 
 TURN_SECONDS = 0.1
-# Longer than any document takes, and shorter than a process has when it is asked to end.
+# Longer than any document's write, and shorter than the time in which a process must end.
 _GIVE_UP_SECONDS = 20.0
 _PAUSE_SECONDS = 0.5
 _WAITING_MAX = 10_000
@@ -35,7 +35,7 @@ class _Write:
     write: Callable[[], object]
 
     def try_now(self, turn_seconds: float | None = None) -> bool:
-        """Whether it is done; False where the database is busy."""
+        """Write now; False where the database is busy."""
         try:
             with transaction(self.org_id, turn_seconds=turn_seconds):
                 self.write()
@@ -47,8 +47,8 @@ class _Write:
 
 
 @dataclass
-class _Line:
-    """What waits, and the thread that works it off. A process ends only when that is done."""
+class _Queue:
+    """The waiting writes, and the thread that makes them. The process ends only after that."""
 
     waiting: deque[_Write] = field(default_factory=deque)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -73,23 +73,23 @@ class _Line:
                 write = self.waiting.popleft()
             try:
                 _persist(write)
-            except Exception:  # noqa: BLE001 - the others are not to blame, and nobody else would write them
+            except Exception:  # noqa: BLE001 - the other writes must still be made
                 _log.exception("not written: %s", write.what)
 
 
-_line = _Line()
+_queue = _Queue()
 
 
 def write_soon(org_id: UUID, what: str, write: Callable[[], object]) -> None:
-    """Write this in a transaction of its own, now or shortly. An error that is not about being busy is raised now."""
+    """Write this in its own transaction, now or soon. Errors other than Busy are raised now."""
     soon = _Write(app_ctx.app, org_id, what, write)
-    if not soon.try_now(TURN_SECONDS) and not _line.add(soon):
+    if not soon.try_now(TURN_SECONDS) and not _queue.add(soon):
         _log.error("not written, since too much waits: %s", what)
 
 
 def finish() -> None:
-    """Wait until everything is written that was put off."""
-    while (thread := _line.thread) is not None:
+    """Wait until all deferred writes are made."""
+    while (thread := _queue.thread) is not None:
         thread.join()
 
 

@@ -1,13 +1,11 @@
-"""Forgets rows that are old, a few at a time, in nobody's way.
+"""Deletes old rows, a page at a time, without getting in the way of other transactions.
 
-Ids sort by time, so a pass walks along the primary key from the oldest row to those that are too
-young: no index stands for it, which each new row would have to pay for. Rows that stay are looked
-at once in a pass. A page is read without a lock and deleted in a short transaction, which passes by
-what others hold.
+Ids sort by time, so a pass walks the primary key from the oldest row to those that are too young; it needs no further
+index, which would make each insert dearer. A page is read without locks and deleted in a short transaction that skips
+locked rows.
 
-They sort by the time of whoever made them, and that clock may have been wrong: one young row among
-old ones ends no pass, and neither do many whose ids claim to be old. Ids of days to come are looked
-at, too: a pass leaps to them over what is young.
+Ids are made by clocks that may be wrong. So a pass does not end at young rows among old ones; and from the first page
+that is all young, it jumps to the ids that are dated in the future.
 """
 
 from collections.abc import Sequence
@@ -22,21 +20,21 @@ from webapp.clock import after, first_id_at, utc_now
 from webapp.db import reading, transaction
 
 _FIRST = UUID(int=0)
-# Further ahead than clocks go that nobody mends.
+# Ids dated further ahead than this come from a wrong clock.
 _TOMORROW = timedelta(days=1)
 _long_ago = after(-bindparam("seconds", type_=Float()))
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """How many rows are gone, and where the pass goes on; None where it is through."""
+    """How many rows were deleted, and the id after which the pass goes on; None at its end."""
 
     number: int
     next_after: UUID | None
 
 
 class Prunable:
-    """A table whose rows may go some time after `ended` (a column), where `condition` holds for them."""
+    """A table whose rows may be deleted some time after `ended` (a column) if they meet `condition`."""
 
     def __init__(self, table: Table, ended: ColumnElement[Any], condition: ColumnElement[bool] | None = None) -> None:
         may_go = true() if condition is None else condition
@@ -70,7 +68,7 @@ class Prunable:
 
 
 def _goes_on_after(page: Sequence[Row[Any]], older_than_seconds: float) -> UUID:
-    """Behind the page; where that and its last id are young, behind all that is as young as it looks."""
+    """Where to go on: after the page; where all of it is young, at the ids dated in the future."""
     present, last = utc_now(), cast(UUID, page[-1].id)
     is_young = last > first_id_at(present - timedelta(seconds=older_than_seconds))
     if is_young and not any(row.is_old for row in page):

@@ -1,8 +1,7 @@
 """The database role that transactions run as.
 
-Row-level security does not apply to a superuser, nor to a role with BYPASSRLS. Where Docmill is given the password of
-such a role, each transaction takes on another one, which `flask db upgrade` makes and which may read and write rows and
-nothing else.
+Row-level security does not apply to a superuser, nor to a role with BYPASSRLS. Where DATABASE_URL names such a role,
+each transaction switches to another one, which `flask db upgrade` creates and which may only read and write rows.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ SERVING_ROLE = "docmill_serving"
 
 
 class Login(NamedTuple):
-    """The role that a connection begins with, and whether it may take on the serving role."""
+    """The role that a connection begins with, and whether it may switch to the serving role."""
 
     name: str
     is_superuser: bool
@@ -27,18 +26,18 @@ class Login(NamedTuple):
 
 
 class RoleOfTransactions:
-    """Which role the transactions of one engine take on: asked once, not for each transaction."""
+    """The role that the transactions of one engine switch to; looked up once, not for each transaction."""
 
     def __init__(self) -> None:
         self._is_known = False
         self._name: str | None = None
 
     def of(self, connection: "psycopg.Connection[Any]") -> str | None:
-        """Its name, where it is another than the one the connection begins with; no transaction may be open."""
+        """The role's name; None where transactions keep the login's. No transaction may be open."""
         if not self._is_known:
             login = login_of(connection)
             self._name = SERVING_ROLE if login.is_privileged and login.may_serve else None
-            # Until the upgrade has made the role, the next transaction asks again.
+            # Until the upgrade has created the role, each transaction looks again.
             self._is_known = login.may_serve or not login.is_privileged
         return self._name
 

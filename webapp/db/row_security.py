@@ -1,7 +1,7 @@
-"""Whether the database itself keeps orgs apart: row-level security is of no use to a role that it does not apply to.
+"""Checks whether row-level security applies to our role, so that the database itself keeps orgs apart.
 
-Queries name their org themselves. This is the second net, for a query that forgets to. Many images and providers hand
-out a role that falls through it; transactions then run as another role (see webapp/db/role.py).
+Queries name their org themselves; this protects from a query that forgets to. Many images and providers hand out a role
+to which row-level security does not apply; transactions then run as another role (see webapp/db/role.py).
 """
 
 from typing import Any
@@ -62,7 +62,7 @@ _ADVICE_TO_UPGRADE = (
 
 
 def refusal(settings: Settings) -> str | None:
-    """The fault, where it is a reason not to start: one person's own process may do without the second net."""
+    """The fault, where the process must not start because of it; the embedded mode may do without."""
     return fault() if _is_required(settings) else None
 
 

@@ -1,1 +1,1 @@
-"""Documents, runs and their events: what is known, and the rules that guard it."""
+"""The tables of documents and runs, their states, the timeline, and where blobs are stored."""

@@ -6,7 +6,7 @@
     ORG/extractions/SHA256-DOCUMENT/...               kept answers about these bytes, of all runs of the document
     ORG/answers/CALL.json                             vectors that the database did not take in time
 
-Deleting a document clears its two folders. What no row speaks of is swept (worker/chores.py).
+Deleting a document clears its two folders. What no row names is removed daily (worker/chores.py).
 """
 
 from uuid import UUID

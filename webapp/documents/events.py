@@ -1,4 +1,4 @@
-"""The timeline: each transition of a run and each of its steps leaves one line, which is never changed."""
+"""The timeline: each transition of a run and each of its steps adds one event, which is never changed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ def record(
     step: str | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add a line, in the transaction of what it tells of: neither is ever there without the other."""
+    """Add an event, in the transaction of what it is about."""
     record_lines([line(org_id, document_id, run_id, kind, job_id=job_id, step=step, details=details)])
 
 
@@ -42,7 +42,7 @@ def line(
     details: Mapping[str, Any] | None = None,
     seconds_ago: float = 0.0,
 ) -> dict[str, Any]:
-    """A line for `record_lines`, about something that happened so long ago."""
+    """An event for `record_lines`, of something that happened so long ago."""
     return {
         "org_id": org_id,
         "document_id": document_id,
@@ -56,13 +56,13 @@ def line(
 
 
 def record_lines(lines: Sequence[Mapping[str, Any]]) -> None:
-    """Add lines, the oldest first."""
+    """Add events, oldest first."""
     if lines:
         session().execute(_ADD, lines)
 
 
 def timeline(org_id: UUID, document_id: UUID, run_id: UUID | None = None, limit: int = 500) -> list[RunEvent]:
-    """The newest lines of a document (or of one of its runs), oldest first."""
+    """The newest events of a document (or of one of its runs), oldest first."""
     lines = select(RunEvent).where(RunEvent.org_id == org_id, RunEvent.document_id == document_id)
     if run_id is not None:
         lines = lines.where(RunEvent.run_id == run_id)

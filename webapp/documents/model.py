@@ -27,7 +27,7 @@ Word = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 def belongs_to_document() -> ForeignKeyConstraint:
-    """The key of a row that lives and dies with its document, inside one org."""
+    """The foreign key of a row that is deleted with its document, inside one org."""
     return ForeignKeyConstraint(["org_id", "document_id"], ["documents.org_id", "documents.id"], ondelete="CASCADE")
 
 
@@ -65,7 +65,7 @@ class Document(Base):
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(Text)
     blob_path: Mapped[str] = mapped_column(Text)
-    # Where the answers that were paid for lie, in a folder that no other document ever has: whoever deletes a document
+    # Where the answers that were paid for lie, in a folder that no other document ever has: deleting the document
     # may clear it while the same bytes are uploaded anew. NULL for documents from before this column.
     answers_folder: Mapped[str | None] = mapped_column(Text)
     status: Mapped[str] = mapped_column(Text, default="PROCESSING")
@@ -97,8 +97,8 @@ class DocumentWord(Base):
     word: Mapped[str] = mapped_column(Word, primary_key=True)
 
 
-# What every row keeps to. PostgreSQL has them in one function, `run_is_possible`, which a migration makes: it reads the
-# text of each check anew for each statement, and keeps a function.
+# The rules of a row, as CHECKs. PostgreSQL has them in one function, `run_is_possible` (made by a migration), since it
+# would parse CHECKs again for each statement.
 _RULES_OF_RUNS = {
     "state": "state IN ('QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED')",
     "finished": "(state IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED')) = (finished_at IS NOT NULL)",
@@ -113,7 +113,7 @@ _RULES_OF_RUNS = {
 
 
 class ProcessingRun(Base):
-    """One attempt to process a document from beginning to end; never deleted, never reopened."""
+    """A run: one pass over a document from beginning to end; never deleted, never reopened."""
 
     __tablename__ = "processing_runs"
     __table_args__ = (
@@ -234,7 +234,7 @@ class Artifact(Base):
 class ReplacedArtifact(Base):
     """A blob that readers were served until a newer result replaced it.
 
-    Who was told its path before that may still be about to open it, so it is removed some time later.
+    Readers that were given its path before may still open it, so it is removed a day later.
     """
 
     __tablename__ = "replaced_artifacts"
@@ -286,7 +286,7 @@ class ProviderCall(Base):
 
 
 class CallReservation(Base):
-    """One answer that is being paid for right now: nobody else of the org asks for it meanwhile.
+    """One answer that is being paid for right now: no other call of the org asks for it meanwhile.
 
     A call has a row for each answer that it brings (one for each text of a batch). The rows are the open line of
     the ledger: they are committed before the call leaves, and become a `ProviderCall` of the same id when they go.

@@ -6,7 +6,7 @@ from uuid import UUID
 
 
 class RunState(StrEnum):
-    """One attempt to process a document from beginning to end."""
+    """The state of a run: one pass over a document from beginning to end."""
 
     QUEUED = "QUEUED"
     """Accepted; starts when it is the oldest queued run and none of its document is running."""
@@ -33,7 +33,7 @@ class FailureType(StrEnum):
     PROCESS_TERMINATED = "PROCESS_TERMINATED"
     """The process that worked on it is gone."""
     STEP_FAILED = "STEP_FAILED"
-    """A step failed in a way that repeating does not mend."""
+    """A step failed in a way that repeating does not change."""
     ATTEMPTS_EXHAUSTED = "ATTEMPTS_EXHAUSTED"
     """Each attempt failed, and none is left."""
     BAD_INPUT = "BAD_INPUT"
@@ -48,7 +48,7 @@ class DocumentStatus(StrEnum):
     PROCESSING = "PROCESSING"
     """Its newest run is queued or running."""
     READY = "READY"
-    """Its newest run succeeded, or was cancelled while an older result stands."""
+    """Its newest run succeeded, or was cancelled while an older result is published."""
     FAILED = "FAILED"
     """Its newest run failed; an older result, if there is one, is still served."""
     TIMED_OUT = "TIMED_OUT"
@@ -66,7 +66,7 @@ class RunTrigger(StrEnum):
 
 
 class EventKind(StrEnum):
-    """The lines of a document's timeline."""
+    """The kinds of events in a document's timeline."""
 
     RUN_QUEUED = "RUN_QUEUED"
     RUN_STARTED = "RUN_STARTED"

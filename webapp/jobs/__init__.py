@@ -1,1 +1,1 @@
-"""The queue: jobs that workers claim, their leases, and what ops say of stages."""
+"""The job queue: jobs, their leases, the claim, and the pauses and limits of stages."""

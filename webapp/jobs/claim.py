@@ -24,24 +24,24 @@ from webapp.jobs.queue import Lease
 from webapp.jobs.statements import LEASE_COLUMNS
 from webapp.jobs.states import JobStatus
 
-# Orgs whose last turn is remembered; one that is not remembered goes first.
+# For so many orgs a worker remembers when it last served them; any other org goes first.
 _ORGS_REMEMBERED = 256
-# From so many on, a claim may not look at all orgs: the next one begins behind the org that was served last.
+# The claim looks at 128 orgs at most. With more than this, it begins after the org that was served last.
 _MANY_ORGS = 64
 _NO_ORG = UUID(int=0)
 
 
 class JobDecision(StrEnum):
-    """What becomes of a job that the claim has chosen."""
+    """What the claim does with the job that it has chosen."""
 
     STARTS = "STARTS"
-    """It is claimed, and its run starts."""
+    """The job is claimed, and its run starts."""
     GOES_ON = "GOES_ON"
-    """It is claimed; its run is running, has succeeded already, or it has none."""
+    """The job is claimed; its run is RUNNING or SUCCEEDED already, or it belongs to an operation."""
     WAITS = "WAITS"
-    """Another run of its document comes first; it is asked again a second later."""
+    """Another run of its document comes first: the job is due again a second later."""
     ENDED = "ENDED"
-    """It is cancelled, since its run has ended."""
+    """The job is CANCELLED, since its run has ended."""
 
 
 class Claims:
@@ -53,7 +53,7 @@ class Claims:
         self._last_turns: dict[UUID, int] = {}
 
     def claim(self, worker: str, limit: int, seats: Mapping[UUID, int], stages: Collection[str] | None) -> list[Lease]:
-        """Up to `limit` jobs, one after the other; `seats` says how many jobs of each org this worker has already."""
+        """Claim up to `limit` jobs, one by one; `seats`: how many jobs of each org this worker runs already."""
         taken: list[Lease] = []
         seats = Counter(seats)
         with transaction(everywhere=True) as session:
@@ -74,7 +74,7 @@ class Claims:
         return taken
 
     def _orgs(self, seats: Mapping[UUID, int]) -> dict[str, Any]:
-        """What this worker knows of orgs, for the statement."""
+        """For the statement: each org's seats in this worker, and when the worker last served it."""
         with self._lock:
             turns = dict(self._last_turns)
         known = {org.hex: [seats.get(org, 0), turns.get(org, 0)] for org in {*turns, *seats}}
@@ -104,9 +104,9 @@ def run_of(row: Row[*tuple[Any, ...]]) -> LiveRun | None:
 def _free_slots(
     connection: Connection, stage_limits: Mapping[str, int], stages: Collection[str] | None
 ) -> dict[str, int | None]:
-    """The stages that have due jobs and may be claimed from, and how many more of each may run; None: any number.
+    """The stages with due jobs that may be claimed from, and how many more jobs of each may run; None: no limit.
 
-    Jobs of a limited stage are counted and claimed under one lock, or two workers would both take the last slot.
+    Jobs of a limited stage are counted and claimed under one lock; else two workers could both take the last slot.
     """
     due, stored = control_statements.due_stages(connection)
     controls = with_defaults(stored, stage_limits)
@@ -171,14 +171,14 @@ _OF_DECISION = (column("run_seconds", Float), column("content_type", Text), colu
 
 
 def _statement(name: str) -> Any:
-    """A claim's text with the types of its values and columns: those of a lease, and the decision."""
+    """A claim's SQL text, with the types of its parameters and columns (those of a lease, and the decision)."""
     written = text((Path(__file__).parent / f"{name}.sql").read_text())
     ids = [bindparam(each, type_=Uuid()) for each in ("lease_id", "event_id", "behind") if f":{each}" in written.text]
     return written.bindparams(*ids).columns(*LEASE_COLUMNS, *_OF_DECISION)
 
 
 _CLAIM_ON_POSTGRESQL, _CHOOSE_ON_SQLITE = _statement("claim_postgresql"), _statement("claim_sqlite")
-# A worker that is frozen under this lock stops the others for seconds: less than a transaction may idle elsewhere.
+# A worker that freezes while it has this lock blocks all others, so its session is ended sooner than elsewhere.
 _LOCK_LIMITS = select(
     func.set_config("idle_in_transaction_session_timeout", "5s", True),
     func.set_config("lock_timeout", "10s", True),

@@ -1,4 +1,4 @@
-"""The statements behind the controls of stages: one row for each stage that somebody said something about."""
+"""The SQL statements for stage controls; only a stage that was paused, limited or slowed has a row."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.statements import in_state, stages_of
 from webapp.jobs.states import JobStatus
 
-_controls = cast(Table, model.StageControl.__table__)
+_controls = cast(Table, model.StageControlRow.__table__)
 _jobs = cast(Table, model.Job.__table__)
 
 _present = type_coerce(now(), UtcDateTime).label("present")
@@ -50,14 +50,14 @@ _DUE_STAGES = (
 
 
 def put(connection: Connection, stage: str, **values: Any) -> None:
-    """Say something about a stage; what is not mentioned stays as it was."""
+    """Set these columns of a stage's control; the others stay as they were."""
     # The clause is the same in both databases, and each compiles it.
     row = postgresql.insert(_controls).values(stage=stage, **values)
     connection.execute(row.on_conflict_do_update(index_elements=["stage"], set_={**values, "updated_at": now()}))
 
 
 def pause(connection: Connection, stage: str, *, reason: str | None, by: str | None) -> None:
-    """Pause a stage. Only a person's word replaces what somebody said before."""
+    """Pause a stage. One that is paused already changes only where a person (`by`) pauses it."""
     if by is not None:
         put(connection, stage, paused=True, reason=reason, changed_by=by)
         return
@@ -78,7 +78,7 @@ def resume_after(connection: Connection, stage: str, reasons: Collection[str]) -
 
 
 def slow(connection: Connection, stage: str, seconds: float) -> None:
-    """Let a stage rest; of several answers the most patient one counts."""
+    """Start nothing of a stage for so long; of several such requests the longest counts."""
     until = after(seconds)
     row = postgresql.insert(_controls).values(stage=stage, slowed_until=until)
     later = case((_controls.c.slowed_until > until, _controls.c.slowed_until), else_=until)
@@ -88,12 +88,12 @@ def slow(connection: Connection, stage: str, seconds: float) -> None:
 
 
 def read(connection: Connection) -> dict[str, StageControl]:
-    """Every stage that somebody said something about."""
+    """The controls of all stages that have a row."""
     return {row.stage: _control(row) for row in connection.execute(_ALL)}
 
 
 def due_stages(connection: Connection) -> tuple[list[str], dict[str, StageControl]]:
-    """The stages that have due jobs, and what was said about these and about all stages: one cheap statement."""
+    """The stages that have due jobs, and the controls that apply to them: one cheap statement."""
     rows = connection.execute(_DUE_STAGES).all()
     controls = {row.stage: _control(row) for row in rows if row.stage is not None}
     return list(dict.fromkeys(row.due for row in rows)), controls
@@ -107,7 +107,7 @@ def running(connection: Connection, stages: Collection[str]) -> dict[str, int]:
 
 
 def counts(connection: Connection) -> dict[str, StageCounts]:
-    """How the stages stand, of all orgs; jobs that are done are not looked at."""
+    """The numbers of each stage's jobs, of all orgs; completed jobs are not looked at."""
     some = select(_jobs.c.stage, _jobs.c.status, _jobs.c.available_at, _jobs.c.wakes_at)
     at_rest = some.where(text(model.AT_REST), text("status IN ('PENDING', 'FAILED')"))
     job = union_all(at_rest, some.where(text(model.LEASED))).subquery().c
@@ -124,7 +124,7 @@ def counts(connection: Connection) -> dict[str, StageCounts]:
 
 
 def counts_of_org(connection: Connection, org_id: UUID) -> dict[str, StageCounts]:
-    """How the stages stand, of one org. Of a stage with many jobs, those that were queued first are counted."""
+    """The numbers of each stage's jobs, of one org. Of a stage with many jobs only the oldest are counted."""
     found: dict[str, dict[str, Any]] = defaultdict(lambda: {"more": ()})
     waiting, failed = (_of_stages(connection, org_id, status) for status in (JobStatus.PENDING, JobStatus.FAILED))
     for row in waiting:
@@ -137,11 +137,11 @@ def counts_of_org(connection: Connection, org_id: UUID) -> dict[str, StageCounts
             found[row.stage]["more"] += ("failed",)
     for row in connection.execute(_AT_WORK_OF_ORG, {"org": org_id}):
         found[row.stage]["processing"] = row.number
-    return {stage: StageCounts(**standing) for stage, standing in found.items()}
+    return {stage: StageCounts(**numbers) for stage, numbers in found.items()}
 
 
 def _of_stages(connection: Connection, org_id: UUID, status: JobStatus) -> Sequence[Row[Any]]:
-    """The figures of an org's jobs in a state, by stage: each stage is a piece of the index."""
+    """Count an org's jobs in a state, stage by stage: each stage is one range of the index."""
     stages = connection.scalars(stages_of(status), {"org": org_id}).all()
     if not stages:
         return []
@@ -151,7 +151,7 @@ def _of_stages(connection: Connection, org_id: UUID, status: JobStatus) -> Seque
 def _of_stage(status: JobStatus, stage: str) -> Select[Any]:
     job = _jobs.c
     of_stage = (job.org_id == bindparam("org", type_=Uuid()), *in_state(status), job.stage == stage)
-    # What has failed is counted in the index; of what waits, the rows tell since when.
+    # Failed jobs are counted in the index alone; for waiting ones the rows are read, to tell since when they wait.
     columns = (job.available_at, job.wakes_at) if status is JobStatus.PENDING else (job.id,)
     first = select(*columns).where(*of_stage).order_by(job.id).limit(literal_column(str(COUNTED_MAX + 1))).subquery().c
     figures = _due_and_later(first, true()) if status is JobStatus.PENDING else (func.count(first.id).label("number"),)
@@ -185,7 +185,7 @@ _AT_WORK_OF_ORG = (
 
 
 def begun_runs(connection: Connection, stage: str | None) -> list[UUID]:
-    """The runs whose job waits after it, or one before it, was at work."""
+    """The runs with a waiting job that have been worked on before: by this job or an earlier one of the run."""
     one = _jobs.alias("one")
     was_at_work = exists().where(one.c.run_id == _jobs.c.run_id, one.c.started_at.is_not(None))
     begun = select(_jobs.c.run_id).where(_jobs.c.status == JobStatus.PENDING, was_at_work)

@@ -1,6 +1,6 @@
 """A job's error log: one JSON array in its row, appended to by the statement that ends the attempt.
 
-The database adds what only it knows: its own time, the number of the attempt, who held the job.
+The database adds what only it knows: its own time, the number of the attempt, and the worker.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ _NAME_CHARACTERS_MAX = 200
 
 
 def entry(error: JobError) -> dict[str, str | None]:
-    """What is kept of an error: scrubbed and cut."""
+    """An error as an entry of the log: scrubbed and cut."""
     return {
         "code": scrubbed(error.code, _NAME_CHARACTERS_MAX),
         "step": _name(error.step),
@@ -33,7 +33,7 @@ def _name(name: str | None) -> str | None:
 
 
 class appended(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
-    """`appended(log, entry, attempt, worker)`: the log with one more entry, the oldest gone where it is full."""
+    """`appended(log, entry, attempt, worker)`: the log with one more entry; a full log loses its oldest."""
 
     type = Json
     inherit_cache = True

@@ -1,17 +1,17 @@
-"""Why an attempt stops before its job is done although nothing failed."""
+"""Exceptions that end an attempt before its job is done, although nothing failed."""
 
 from enum import StrEnum
 
-# How long a job waits before it looks whether others have the answers that it needs, too.
+# How long a job waits before it looks again for answers that other jobs are paying for.
 OTHERS_SECONDS = 1.0
 
 
 class Drained(Exception):
-    """The process was asked to stop; the finished steps are saved, and the job may be handed back."""
+    """The process was asked to stop. Finished steps are saved, and the job may be handed back."""
 
 
 class OutOfTime(Exception):
-    """The run's time is over; no further step is begun."""
+    """The run has exceeded its time limit; no further step is begun."""
 
 
 class Snoozed(Exception):
@@ -30,7 +30,7 @@ class WaitsForOthers(Snoozed):
 
 
 class WaitReason(StrEnum):
-    """Why a job may not go on although nothing is wrong with it; pages have a sentence for each."""
+    """Why a job has to wait although nothing is wrong with it; pages have a sentence for each."""
 
     STORAGE_FULL = "storage_full"
     STORAGE_UNAVAILABLE = "storage_unavailable"
@@ -41,7 +41,7 @@ class WaitReason(StrEnum):
 class Waits(Exception):
     """A paid call may not be made now: the job waits, and no attempt is counted.
 
-    For `seconds`, or until somebody resumes its stage because the reason has passed.
+    It waits for `seconds`; without them its stage is paused until the reason has passed.
     """
 
     def __init__(self, reason: WaitReason, seconds: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The tables of the queue: jobs, the worker processes that take them, and what holds for a stage."""
+"""The tables of the queue: jobs, worker processes, and the controls of stages."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,18 +10,18 @@ from sqlalchemy.orm import Mapped, mapped_column
 from webapp.clock import new_id, now
 from webapp.db import Base, Json, UtcDateTime
 
-# The conditions of the partial indexes. Statements use the same words: a planner only takes such
-# an index where it can prove its condition, which it cannot from a parameter.
+# The conditions of the partial indexes. Statements use the same text: a planner uses such an index only where it can
+# prove its condition, which it can't do from a parameter.
 DUE = "status = 'PENDING' AND wakes_at IS NULL"
 DELAYED = "status = 'PENDING' AND wakes_at IS NOT NULL"
 LEASED = "status = 'PROCESSING'"
 LIVE = "status IN ('PENDING', 'PROCESSING')"
-# A page of jobs is read from an index of those that are not running, which a claim need not change.
+# Pages of jobs are read from an index of the jobs that are not running, so that a claim need not insert into it.
 AT_REST = "status <> 'PROCESSING'"
 # The `wakes_at` of a job that waits for another run of its document, not for a time.
 NEVER = datetime(9000, 1, 1, tzinfo=UTC)
 
-# What holds for every row. PostgreSQL has these rules in one function, `job_is_possible`, which a migration makes.
+# The rules of a row, as CHECKs. PostgreSQL has them in one function, `job_is_possible`, which a migration makes.
 _RULES = {
     "status": "status IN ('PENDING', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED')",
     "lease": "(status = 'PROCESSING') = (lease_id IS NOT NULL)",
@@ -46,16 +46,16 @@ class Job(Base):
     __tablename__ = "document_processing_jobs"
     __table_args__ = (
         *(CheckConstraint(rule, name=name).ddl_if(dialect="sqlite") for name, rule in _RULES.items()),
-        # PostgreSQL reads each rule anew for each statement, which takes longer than ending a job; a function it keeps.
+        # PostgreSQL parses CHECKs again for each statement, which takes longer than ending a job; a function it caches.
         CheckConstraint("job_is_possible(document_processing_jobs)", name="possible").ddl_if(dialect="postgresql"),
-        # A run belongs to its document for ever, so this one reference stands for both, at half the price.
+        # One foreign key for document and run, at half the price: a run never changes its document.
         ForeignKeyConstraint(
             ["org_id", "document_id", "run_id"],
             ["processing_runs.org_id", "processing_runs.document_id", "processing_runs.id"],
             ondelete="CASCADE",
             name="fk_document_processing_jobs_run",
         ),
-        # A claim jumps from org to org of a stage and a priority, and reads the jobs of each from the oldest on.
+        # Due jobs. A claim jumps from org to org within a stage and priority, and reads each org's jobs oldest first.
         Index(
             "ix_jobs_due",
             "stage",
@@ -67,10 +67,10 @@ class Job(Base):
             sqlite_where=text(DUE),
         ),
         Index("ix_jobs_delayed", "wakes_at", postgresql_where=text(DELAYED), sqlite_where=text(DELAYED)),
-        # Without the time of the heartbeat, or each beat would have to change every index.
+        # Leased jobs. The heartbeat's time is in no index, or each beat would have to change all of them.
         Index("ix_jobs_held", "stage", "locked_by", postgresql_where=text(LEASED), sqlite_where=text(LEASED)),
-        # Finds the jobs of a run, and lets one live job of a stage in: of those that ended, none is like another,
-        # as no NULL is like another. One index where there could be two, since a claim has to add to each.
+        # Unique (run, stage) among live jobs: for ended ones the CASE is NULL, and NULLs never collide. It also finds
+        # a run's jobs; one index instead of two, since a claim has to insert into each.
         Index("uq_jobs_live_run_stage", "run_id", "stage", text(f"(CASE WHEN {LIVE} THEN 1 END)"), unique=True),
         # Ids sort by time: this one serves the pages of jobs in a state (of a stage), newest first, and their counts.
         Index(
@@ -109,10 +109,10 @@ class Job(Base):
 
 
 class Worker(Base):
-    """A process that works, as it last reported itself.
+    """A worker process, as it last reported itself.
 
     `lock_key` is the advisory lock that its database session holds for as long as it lives; without
-    one it is known by its heartbeats alone. `ended_at` is set where it was found dead.
+    a lock only its heartbeats show that it lives. `ended_at` is set when it was found dead.
     """
 
     __tablename__ = "workers"
@@ -128,8 +128,8 @@ class Worker(Base):
     ended_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
-class StageControl(Base):
-    """What ops or a provider said about a stage; a stage without a row is free. Of the whole installation."""
+class StageControlRow(Base):
+    """The control of a stage, for the whole installation; a stage without a row has no pause and no limit."""
 
     __tablename__ = "stage_controls"
     __table_args__ = (CheckConstraint("job_limit >= 1", name="job_limit"),)

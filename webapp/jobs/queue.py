@@ -1,4 +1,4 @@
-"""What a job, a lease and a queue are. Nothing here knows SQL.
+"""Jobs, leases and the interface of the queue, without SQL.
 
 The queue shares the database with everything else: its methods join the transaction that the caller has open
 (`webapp.db.transaction`), so that a job is enqueued or completed together with the rows it is about. Three interfaces
@@ -18,16 +18,16 @@ from webapp.documents.states import LiveRun
 from webapp.jobs.controls import StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
 
-# The entry of a checkpoint that says why the job waits, where it waits for something outside of it.
+# The checkpoint's entry for why the job waits (a WaitReason).
 WAITS_FOR = "waits_for"
 
 
 class LeaseLost(Exception):
-    """The job is no longer this worker's: it was reset, ended or given to another. Drop it."""
+    """The worker's lease has ended: the job was reset, ended or claimed by another worker. Drop it."""
 
 
 class AlreadyQueued(Exception):
-    """The run has a live job of this stage already, or the job's id is taken. The transaction cannot go on."""
+    """The run has a live job of this stage already, or the job's id exists. The transaction cannot go on."""
 
 
 class _OfRun:
@@ -53,7 +53,7 @@ class _OfRun:
 
 @dataclass(frozen=True)
 class NewJob(_OfRun):
-    """A job to enqueue, of a run or of an operation. One that `must_wait` is not due before `let_in`."""
+    """A job to enqueue, of a run or of an operation. One that `must_wait` becomes due by `let_in`."""
 
     org_id: UUID
     run: LiveRun | None
@@ -84,9 +84,9 @@ class Lease(_OfRun):
     max_attempts: int
     priority: int
     run_seconds: float = 0.0
-    """For how long its run had been running when the job was claimed; 0 where it has succeeded already."""
+    """How long its run had been running when the job was claimed; 0 where the run has succeeded already."""
     content_type: str | None = None
-    """Of its document."""
+    """The content type of its document."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class JobError:
 
 
 @dataclass(frozen=True)
-class Job(_OfRun):
-    """A job as it is now, for pages and programs."""
+class JobSnapshot(_OfRun):
+    """A job as it was when it was read, for pages and programs."""
 
     id: UUID
     org_id: UUID
@@ -125,7 +125,7 @@ class Job(_OfRun):
 
 @dataclass(frozen=True)
 class Reset(_OfRun):
-    """What became of a job that was taken from its worker: PENDING again, or FAILED at its last attempt."""
+    """A job that was taken back from its worker: PENDING again, or FAILED at its last attempt."""
 
     job_id: UUID
     org_id: UUID
@@ -136,38 +136,38 @@ class Reset(_OfRun):
 
 
 class StageQueue(Protocol):
-    """What a stage needs while it works on a job.
+    """The methods of the queue that stages use.
 
-    Methods that take a lease raise LeaseLost where the job is not the worker's own any more.
+    Methods that take a lease raise LeaseLost where that lease has ended.
     """
 
     def fence(self, lease: Lease) -> None:
-        """The first statement of a worker's transaction: LeaseLost unless the job is still its own."""
+        """Check and lock the lease, as the first statement of a worker's transaction; LeaseLost."""
 
     def checkpoint(self, lease: Lease, checkpoint: Mapping[str, Any]) -> None:
         """Replace the job's checkpoint."""
 
     def complete(self, lease: Lease) -> None:
-        """End the job: done."""
+        """End the job as COMPLETED."""
 
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
-        """Add jobs. A second live job of the same run and stage is refused: AlreadyQueued."""
+        """Add jobs; AlreadyQueued for a second live job of the same run and stage."""
 
     def snooze(self, lease: Lease, delay_seconds: float, checkpoint: Mapping[str, Any] | None = None) -> None:
-        """Back to PENDING for a while without counting an attempt: the job waits for the outside world."""
+        """Delay the job without counting an attempt: PENDING, and due again after so long."""
 
     def slow(self, stage: str, retry_after_seconds: float | None = None) -> None:
-        """A provider asked for patience: the whole stage rests, then begins again with one job at a time."""
+        """Stop claiming from a stage for a while, as a provider asked; then begin again with one job at a time."""
 
     def pause(self, stage: str, reason: str | None = None, by: str | None = None) -> None:
-        """Claim no more jobs of a stage (or of EVERY_STAGE); running ones go on. `reason` is a failure code.
+        """Stop claiming from a stage (or from EVERY_STAGE); running jobs go on. `reason` is a failure code.
 
-        A stage that is paused already stays as it is, unless it is a person (`by`) who pauses it now.
+        A pause that exists stays as it is, unless a person (`by`) pauses the stage now.
         """
 
 
 class WorkerQueue(StageQueue, Protocol):
-    """What a worker needs beside that: claims, heartbeats, the ends of attempts, and jobs of dead workers."""
+    """The methods that workers use as well: claims, heartbeats, ends of attempts, jobs of dead workers."""
 
     def claim(
         self,
@@ -184,10 +184,10 @@ class WorkerQueue(StageQueue, Protocol):
         """
 
     def wake_delayed(self) -> int:
-        """Make jobs due whose delay is over; counts them."""
+        """Make the jobs due whose delay is over; returns how many."""
 
     def heartbeat(self, leases: Sequence[Lease]) -> set[UUID]:
-        """Renew leases; the ids of the jobs that are still the worker's own come back."""
+        """Renew leases; returns the ids of the jobs whose lease had not ended."""
 
     def fail(
         self, lease: Lease, error: JobError, *, permanent: bool = False, retry_after_seconds: float | None = None
@@ -195,47 +195,47 @@ class WorkerQueue(StageQueue, Protocol):
         """Count an attempt: PENDING again after a backoff, or FAILED. LeaseLost as above."""
 
     def release(self, leases: Sequence[Lease]) -> set[UUID]:
-        """Back to PENDING at once (a drain), no attempt counted; the ids of those that were still leased."""
+        """Hand jobs back: PENDING and due, no attempt counted; returns the ids of those that were still leased."""
 
     def held_by(self, worker: str) -> list[Lease]:
-        """The jobs that a worker holds, also those of a claim whose answer it never got."""
+        """The jobs that a worker has leases for, also those of a claim whose answer it never got."""
 
     def reset_stale(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
-        """Take jobs from workers that sent no heartbeat for so long; each counts an attempt."""
+        """Take jobs back from workers that sent no heartbeat for so long; each counts an attempt."""
 
     def reset_worker(self, worker: str, error: JobError, limit: int = 100) -> list[Reset]:
-        """Take jobs from a worker that is known to be dead; each counts an attempt."""
+        """Take jobs back from a worker that is known to be dead; each counts an attempt."""
 
     def wake(self, org_id: UUID, reason: str) -> int:
-        """Make the delayed jobs of an org due that wait for this reason (WAITS_FOR); counts them."""
+        """Make an org's jobs due that are delayed for this reason (WAITS_FOR); returns how many."""
 
     def waiting_orgs(self, reason: str) -> list[UUID]:
-        """The orgs that have such jobs."""
+        """The orgs that have jobs delayed for this reason."""
 
     def resume_after(self, stage: str, reasons: Collection[str]) -> bool:
-        """Claim from a stage again if it was paused for one of these reasons; says whether it was."""
+        """Resume a stage if it is paused for one of these reasons; returns whether it was."""
 
     def begun_runs(self, stage: str | None) -> list[UUID]:
-        """The runs with a job of this stage (None: of any) that waits, after some job of the run was started."""
+        """The runs with a waiting job of this stage (None: of any) that have been worked on before."""
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
-        """Forget COMPLETED jobs that ended so long ago, looking at so many rows; `after` goes on with a pass."""
+        """Delete COMPLETED jobs that ended so long ago, among the next `limit` rows from `after` on."""
 
 
 class JobQueue(WorkerQueue, Protocol):
-    """What runs and ops need beside that: they end jobs, look at them, and control stages."""
+    """The whole queue: also the methods that end jobs from outside, show them, and control stages."""
 
     def let_in(self, run_id: UUID, since: datetime | None = None) -> int:
-        """Make the waiting jobs of a run due, in order as if they had been due since `since`."""
+        """Make the waiting jobs of a run due, ordered as if they had been due since `since`."""
 
     def fail_run(self, run_id: UUID, error: JobError) -> int:
-        """End the live jobs of a run that was ended as failed: FAILED with this error."""
+        """End the live jobs of a failed run as FAILED, with this error."""
 
     def cancel_run(self, run_id: UUID) -> int:
-        """End the live jobs of a run: CANCELLED."""
+        """End the live jobs of a run as CANCELLED."""
 
-    def get(self, job_id: UUID) -> Job | None:
-        """One job, if this transaction may see it."""
+    def get(self, job_id: UUID) -> JobSnapshot | None:
+        """One job; None where there is none that this transaction may see."""
 
     def find(
         self,
@@ -245,32 +245,32 @@ class JobQueue(WorkerQueue, Protocol):
         stage: str | None = None,
         before: UUID | None = None,
         limit: int = 50,
-    ) -> list[Job]:
+    ) -> list[JobSnapshot]:
         """An org's jobs (in a state, of a stage), newest first; `before` is the last id of the page before."""
 
-    def of_run(self, run_id: UUID) -> list[Job]:
+    def of_run(self, run_id: UUID) -> list[JobSnapshot]:
         """The jobs of a run, oldest first."""
 
-    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, Job]:
-        """The newest job of each run that has any, for a whole page at once."""
+    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, JobSnapshot]:
+        """The newest job of each of these runs, with one query for a whole page."""
 
     def counts(self, org_id: UUID | None = None) -> dict[JobStatus, int]:
-        """How many jobs are in each state, of one org or of all: each is counted, however many there are."""
+        """How many jobs are in each state, of one org or of all; exact, however many there are."""
 
     def counts_up_to_most(self, org_id: UUID | None = None) -> dict[JobStatus, Count]:
-        """The same for pages: counting stops at some thousands."""
+        """How many jobs are in each state, for pages: counting stops at some thousands."""
 
     def resume(self, stage: str, by: str | None = None) -> None:
-        """Claim its jobs again, and at once: what a provider asked for is over, too."""
+        """End a stage's pause and its slowing: its jobs may be claimed at once."""
 
     def limit(self, stage: str, number: int | None, by: str | None = None) -> None:
         """Let at most so many jobs of a stage run at once; None: as the settings say.
 
-        Fewer than one is refused with ValueError: that would be a pause.
+        ValueError below 1: that would be a pause.
         """
 
     def controls(self) -> dict[str, StageControl]:
-        """What holds for each stage that is paused, limited or slowed."""
+        """The control of each stage that is paused, limited or slowed."""
 
     def stage_counts(self, org_id: UUID | None = None) -> dict[str, StageCounts]:
         """The numbers of each stage's jobs, of one org (where counting stops at some thousands) or of all."""

@@ -1,15 +1,15 @@
-"""When a failed job is tried again: pure arithmetic, with chance and time as parameters."""
+"""When a failed job is tried again: pure arithmetic; chance and time are parameters."""
 
 from dataclasses import dataclass
 
-# Nobody's Retry-After may park a document for longer than a day.
+# A provider's Retry-After counts for a day at most.
 RETRY_AFTER_SECONDS_MAX = 86_400.0
 _DOUBLINGS_MAX = 32
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Waits that double with each attempt, up to a limit, and spread so that jobs don't return all at once."""
+    """Waits that double with each attempt, up to a limit, with jitter so that jobs don't return all at once."""
 
     base_seconds: float
     max_seconds: float

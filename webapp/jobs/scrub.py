@@ -1,4 +1,4 @@
-"""Takes secrets and control characters out of words that will be stored, logged or shown.
+"""Removes secrets and control characters from texts that will be stored, logged or shown.
 
 Error messages quote what failed: addresses with passwords, headers with keys, signed URLs, bits
 of hostile files. Too much is taken out rather than too little.
@@ -7,7 +7,7 @@ of hostile files. Too much is taken out rather than too little.
 import re
 
 MASK = "***"
-# Bounds the work on a message of any length; what is kept is far shorter anyway.
+# No more of a message is looked at; what is kept is far shorter anyway.
 _READ_CHARACTERS_MAX = 20_000
 
 # Quantifiers are possessive (`++`) or short, names begin where no name goes on: hostile words must not
@@ -20,7 +20,7 @@ _NAMED = re.compile(
     rf"(?P<name>(?<![\w.-])[\w.-]{{1,200}}+(?:{_ENDS_LIKE_A_SECRET})\\?['\"]?\s{{0,3}}(?:=|:)\s{{0,3}}){_VALUE}",
     re.IGNORECASE,
 )
-# Where such a header stands without quotes, the whole line is its value.
+# Without quotes, the rest of the line is the header's value.
 _HEADER = re.compile(r"(?P<name>\b(?:authorization|cookie)\s{0,3}[:=]\s{0,3})(?!\*\*\*)[^\s'\"][^\n]*+", re.IGNORECASE)
 _SCHEME = re.compile(
     r"\b(?P<scheme>bearer|basic|api-key|sharedaccesssignature)\s{1,3}[a-z0-9._~+/=&%-]{6,}+", re.IGNORECASE
@@ -48,7 +48,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2
 
 
 def scrubbed(words: str, characters_max: int = 2_000) -> str:
-    """The same words, fit to be kept: no secrets, no control characters, no longer than asked for."""
+    """The same text without secrets and control characters, cut to this length."""
     words = _CONTROL.sub("\ufffd", words[:_READ_CHARACTERS_MAX])
     words = _URL_USER.sub(rf"\g<scheme>{MASK}@", words)
     words = _QUERY.sub(_without_signature, words)
@@ -60,5 +60,5 @@ def scrubbed(words: str, characters_max: int = 2_000) -> str:
 
 
 def _without_signature(query: re.Match[str]) -> str:
-    """The query of a signed URL grants what it signs, so none of it stays."""
+    """Remove the whole query of a signed URL: it grants access."""
     return f"?{MASK}" if _SIGNED.search(query[0]) else query[0]

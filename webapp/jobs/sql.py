@@ -17,12 +17,12 @@ from sqlalchemy.sql.expression import Executable
 
 from webapp.db import reading, transaction
 from webapp.db.bounded import Count, plan_by_indexes
-from webapp.db.engines import Scope
+from webapp.db.engines import TransactionScope
 from webapp.db.pruning import Prunable, Pruned
 from webapp.jobs import control_statements, error_log, statements
 from webapp.jobs.claim import Claims, lease_of, run_of
 from webapp.jobs.controls import StageControl, StageCounts, with_defaults
-from webapp.jobs.queue import AlreadyQueued, Job, JobError, Lease, LeaseLost, NewJob, Reset
+from webapp.jobs.queue import AlreadyQueued, JobError, JobSnapshot, Lease, LeaseLost, NewJob, Reset
 from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.states import JobStatus
 from webapp.jobs.wakeup import wake_workers
@@ -31,10 +31,10 @@ AnyRow = Row[*tuple[Any, ...]]
 Found = TypeVar("Found")
 
 _NEWEST = UUID(int=2**128 - 1)
-# Those beyond are woken a moment later.
+# Of one call; the rest become due with the next one.
 _WOKEN_MAX = 1_000
 
-# What failed is kept, since it can be tried again.
+# Failed jobs are kept, since they can be retried.
 _COMPLETED = Prunable(statements.jobs, statements.jobs.c.completed_at, statements.jobs.c.status == JobStatus.COMPLETED)
 
 
@@ -52,7 +52,7 @@ class SqlJobQueue:
         self._stage_limits = dict(stage_limits or {})
         self._claims = Claims(self._stage_limits)
 
-    # Coming and going.
+    # Enqueue, claim, heartbeat.
 
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
         if not jobs:
@@ -87,11 +87,11 @@ class SqlJobQueue:
         with _scoped(transaction) as (connection, _):
             beaten = set(connection.execute(statements.BEAT, _these(leases)).scalars())
             passed_by = [lease for lease in leases if lease.job_id not in beaten]
-            # Locked by its own store, or lost: a look without a lock tells them apart.
+            # A row that was skipped is locked by its own attempt's store, or its lease is lost: a read tells which.
             still = connection.execute(statements.STILL_MINE, _these(passed_by)).scalars() if passed_by else ()
             return beaten.union(still)
 
-    # What a worker does with its own job.
+    # What a worker does with a job that it has a lease for.
 
     def fence(self, lease: Lease) -> None:
         with _scoped(transaction) as (connection, _):
@@ -161,9 +161,9 @@ class SqlJobQueue:
     def cancel_run(self, run_id: UUID) -> int:
         return self._change_run(statements.CANCEL_RUN, run_id)
 
-    # Looking.
+    # Reads.
 
-    def get(self, job_id: UUID) -> Job | None:
+    def get(self, job_id: UUID) -> JobSnapshot | None:
         with _scoped(reading) as (connection, org):
             row = connection.execute(statements.GET, {"job": job_id, "org": org}).first()
         return None if row is None else _job(row)
@@ -176,7 +176,7 @@ class SqlJobQueue:
         stage: str | None = None,
         before: UUID | None = None,
         limit: int = 50,
-    ) -> list[Job]:
+    ) -> list[JobSnapshot]:
         values = {"org": org_id, "before": before or _NEWEST, "limit": limit}
         with _scoped(reading) as (connection, _):
             plan_by_indexes()
@@ -189,11 +189,11 @@ class SqlJobQueue:
             found = connection.execute(statements.OF_IDS, {"ids": ids, "org": org_id}) if ids else ()
             return [_job(row) for row in found]
 
-    def of_run(self, run_id: UUID) -> list[Job]:
+    def of_run(self, run_id: UUID) -> list[JobSnapshot]:
         return self._of_runs([run_id])
 
-    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, Job]:
-        # From the oldest to the newest: of each run the last one stays.
+    def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, JobSnapshot]:
+        # Oldest first, so that each run's newest job is the one that stays in the mapping.
         found = self._of_runs(run_ids) if run_ids else []
         return {job.run_id: job for job in found}
 
@@ -211,7 +211,7 @@ class SqlJobQueue:
             found = connection.execute(statement, {"org": org_id}).one()
         return {status: Count.of(number) for status, number in zip(JobStatus, found, strict=True)}
 
-    # What holds for a stage.
+    # Stage controls.
 
     def pause(self, stage: str, reason: str | None = None, by: str | None = None) -> None:
         with _scoped(transaction) as (connection, _):
@@ -269,7 +269,7 @@ class SqlJobQueue:
         with _scoped(transaction) as (connection, org):
             return len(connection.execute(statement, {"run": run_id, "org": org, **values}).all())
 
-    def _of_runs(self, run_ids: Sequence[UUID]) -> list[Job]:
+    def _of_runs(self, run_ids: Sequence[UUID]) -> list[JobSnapshot]:
         with _scoped(reading) as (connection, org):
             return [_job(row) for row in connection.execute(statements.OF_RUNS, {"runs": run_ids, "org": org})]
 
@@ -277,7 +277,7 @@ class SqlJobQueue:
 def _pieces(
     connection: Connection, values: dict[str, Any], status: JobStatus, stage: str | None
 ) -> list[tuple[JobStatus, str | None]]:
-    """The pieces of the index that hold the jobs of a state: one for each stage."""
+    """The ranges of the index that have the jobs of a state: one for each stage."""
     if stage is not None or status is JobStatus.PROCESSING:
         return [(status, stage)]
     stages = connection.scalars(statements.stages_of(status), values).all()
@@ -286,9 +286,9 @@ def _pieces(
 
 @contextmanager
 def _scoped(opener: Callable[..., AbstractContextManager[Session]]) -> Iterator[tuple[Connection, UUID | None]]:
-    """The caller's transaction and its org; where none is open, one of our own that sees every org."""
+    """The caller's transaction and its org; where none is open, a new one for all orgs."""
     with opener(everywhere=True) as opened:
-        scope: Scope = opened.info["scope"]
+        scope: TransactionScope = opened.info["scope"]
         yield opened.connection(), scope.org_id
 
 
@@ -308,7 +308,7 @@ def _is_duplicate(error: BaseException | None) -> bool:
 
 
 def _lost(lease: Lease) -> LeaseLost:
-    return LeaseLost(f"job {lease.job_id} is no longer held under lease {lease.lease_id}")
+    return LeaseLost(f"job {lease.job_id} no longer has the lease {lease.lease_id}")
 
 
 def _values_of(job: NewJob) -> dict[str, Any]:
@@ -344,10 +344,10 @@ def _announced(found: Found) -> Found:
     return found
 
 
-def _job(row: AnyRow) -> Job:
+def _job(row: AnyRow) -> JobSnapshot:
     columns = dict(row._mapping)  # noqa: SLF001 - its public name for "as a mapping"
     del columns["document_id"], columns["run_id"]
-    return Job(**{**columns, "run": run_of(row), "status": JobStatus(row.status)})
+    return JobSnapshot(**{**columns, "run": run_of(row), "status": JobStatus(row.status)})
 
 
 def _reset(row: AnyRow) -> Reset:

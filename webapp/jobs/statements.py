@@ -1,11 +1,10 @@
-"""The statements of the queue but for the claim: written once for both databases, with values as parameters.
+"""The queue's SQL statements, except for the claim: written once for both databases.
 
-A statement that locks several rows does so through a CTE in a fixed order, or skips what others
-have locked, so that two of them never wait for each other in a circle. On SQLite the locking
-clauses vanish: there a write transaction is alone from its first moment.
+A statement that locks several rows does so in a CTE, in a fixed order or with SKIP LOCKED, so that two of them never
+deadlock. On SQLite the locking clauses vanish: there, only one write transaction runs at a time.
 
-The CTEs are MATERIALIZED because a planner may otherwise run the inner query again for each row
-of the outer one, and then a LIMIT of 1 takes many.
+The CTEs are MATERIALIZED because a planner may otherwise run the inner query again for each outer row, and then a
+LIMIT of 1 takes many.
 """
 
 from collections.abc import Sequence
@@ -73,23 +72,22 @@ _limit: BindParameter[int] = bindparam("limit", type_=Integer(), literal_execute
 _job_ids: BindParameter[Any] = bindparam("job_ids", expanding=True)
 _pairs: BindParameter[Any] = bindparam("pairs", expanding=True)
 
-# A lease stands for PROCESSING: the database refuses one in any other state. Naming the state here as
-# well would invite PostgreSQL to look a job up among all that are leased, dead rows included, instead
-# of by its id.
+# Only a PROCESSING job has a lease (a CHECK), so the state is not named. With it, PostgreSQL might look the job up
+# among all leased ones, dead rows included, instead of by its id.
 _mine = and_(jobs.c.id == _job, jobs.c.lease_id == bindparam("lease", type_=Uuid()))
-# Job and lease belong together; the ids alone are what finds the rows by their index.
+# The pairs decide; the ids alone are there so that the rows are found by their index.
 _mine_of_many = and_(jobs.c.id.in_(_job_ids), tuple_(jobs.c.id, jobs.c.lease_id).in_(_pairs))
 # SQLite has no row-level security: an org's transaction must not see another org's jobs there, either.
 _in_scope = or_(_org.is_(None), jobs.c.org_id == _org)
 
-# A lease ends with its state; the database refuses a row that keeps half of it.
+# What a row must not keep when it leaves PROCESSING: a CHECK refuses half a lease.
 _UNLOCKED = {"lease_id": None, "locked_by": None}
 _ENDED = {**_UNLOCKED, "wakes_at": None, "completed_at": now()}
 _WAITING = {**_UNLOCKED, "status": JobStatus.PENDING, "heartbeat_at": None}
 
 
 def _first(candidates: Select[tuple[UUID]], *, skip_locked: bool = False) -> Select[Any]:
-    """The ids of these rows, locked; either waiting for others, in order, or passing by what they hold."""
+    """The ids of these rows, locked; rows that others have locked are waited for, or skipped."""
     locked: CTE = candidates.with_for_update(skip_locked=skip_locked).cte("chosen").prefix_with("MATERIALIZED")
     return select(locked.c.id)
 
@@ -98,7 +96,7 @@ def _all(*conditions: ColumnElement[bool] | TextClause) -> Select[Any]:
     return _first(select(jobs.c.id).where(*conditions).order_by(jobs.c.id))
 
 
-# A job that is due at once stays in the index of due jobs; a delayed one is let in when its time has come.
+# NULL for a job that is due at once; a delayed one gets a time, at which `wake_delayed` sets it to NULL.
 _wakes_after_delay = case((_delay > 0, after(_delay)), else_=null())
 _next_attempt = jobs.c.attempts + 1
 _is_last = _next_attempt >= jobs.c.max_attempts
@@ -107,7 +105,7 @@ _is_last = _next_attempt >= jobs.c.max_attempts
 def _attempt_failed(
     ends: ColumnElement[bool], due_at: ColumnElement[Any], wakes_at: ColumnElement[Any] | None
 ) -> dict[str, Any]:
-    """One attempt more; PENDING until `due_at`, or FAILED where that ends the job."""
+    """The changes of a failed attempt: one attempt more, then PENDING until `due_at`, or FAILED."""
     return {
         **_WAITING,
         "status": case((ends, JobStatus.FAILED), else_=JobStatus.PENDING),
@@ -136,7 +134,7 @@ LEASE_COLUMNS = (
 
 HELD_BY = select(*LEASE_COLUMNS).where(_LEASED, jobs.c.locked_by == _worker)
 
-# Rows that others hold locked are passed by: waiting for one would keep the beat from all the rest.
+# Locked rows are skipped: waiting for one would delay the heartbeat of all the others.
 BEAT = (
     update(jobs)
     .where(jobs.c.id.in_(_first(select(jobs.c.id).where(_mine_of_many), skip_locked=True)))
@@ -166,7 +164,7 @@ ENQUEUE = insert(jobs).values(
     updated_at=now(),
 )
 
-# What a worker does with its own job.
+# What a worker does with a job that it has a lease for.
 
 FENCE = select(jobs.c.id).where(_mine).with_for_update()
 CHECKPOINT = update(jobs).where(_mine).values(checkpoint=_to_checkpoint)
@@ -189,7 +187,7 @@ RELEASE = update(jobs).where(jobs.c.id.in_(_all(_mine_of_many))).values(_WAITING
 
 
 def _taken_back(*conditions: ColumnElement[bool]) -> ReturningUpdate[Any]:
-    """Jobs of workers that will not end them: each counts an attempt."""
+    """Take leased jobs back from their workers; each counts an attempt."""
     chosen = select(jobs.c.id).where(_LEASED, *conditions).order_by(jobs.c.heartbeat_at, jobs.c.id).limit(_limit)
     change = update(jobs).where(jobs.c.id.in_(_first(chosen, skip_locked=True)))
     return change.values(_attempt_failed(_is_last, now(), None)).returning(
@@ -199,7 +197,7 @@ def _taken_back(*conditions: ColumnElement[bool]) -> ReturningUpdate[Any]:
         jobs.c.run_id,
         jobs.c.status,
         jobs.c.attempts,
-        # The row no longer knows who held it, but its newest error does.
+        # The row no longer names its worker, but its newest error does.
         jobs.c.error_log,
     )
 
@@ -209,14 +207,14 @@ RESET_WORKER = _taken_back(jobs.c.locked_by == _worker)
 
 
 def _of_run(state: TextClause) -> ReturningUpdate[UUID]:
-    """The driver of SQLite counts no rows of an UPDATE that begins with a CTE, so this returns them."""
+    """Change the jobs of a run; returns rows, since SQLite's driver does not count those of an UPDATE with a CTE."""
     chosen = _all(jobs.c.run_id == _run, _in_scope, state)
     return update(jobs).where(jobs.c.id.in_(chosen)).returning(jobs.c.id)
 
 
 _was_tried = jobs.c.attempts + case((_LEASED, 1), else_=0)
 LET_IN = _of_run(_WAITS_FOR_RUN).values(available_at=func.coalesce(_since, now()), wakes_at=None)
-# Rows that another process wakes right now are left to it.
+# Rows that another process is waking at this moment are skipped.
 WAKE_DELAYED = (
     update(jobs)
     .where(
@@ -245,9 +243,9 @@ FAIL_RUN = _of_run(_LIVE).values(
     **_ENDED,
 )
 
-# Looking.
+# Reads.
 
-# Of so many stages each is looked at by itself; there are about ten, unless somebody makes them up.
+# Each of so many stages is queried by itself; the product has seven.
 STAGES_MAX = 100
 
 _job_columns = (
@@ -275,7 +273,7 @@ GET = select(*_job_columns).where(jobs.c.id == _job, _in_scope)
 OF_RUNS = (
     select(*_job_columns)
     .where(jobs.c.run_id.in_(bindparam("runs", expanding=True)), _in_scope)
-    # By the database's clock: ids are made by processes whose clocks may differ.
+    # Not by id: ids are made by processes whose clocks may differ.
     .order_by(jobs.c.created_at, jobs.c.id)
 )
 
@@ -284,7 +282,7 @@ _of_org = jobs.c.org_id == _org
 
 
 def in_state(status: JobStatus) -> tuple[ColumnElement[bool] | TextClause, ...]:
-    """In words from which a planner can tell which index has these rows: no parameters."""
+    """The conditions for a state, as text without parameters, so that a planner can choose the partial index."""
     if status is JobStatus.PROCESSING:
         return (_LEASED,)
     return (_AT_REST, text(f"status = '{status.value}'"))
@@ -299,7 +297,7 @@ def stages_of(status: JobStatus) -> Select[Any]:
 def page(pieces: Sequence[tuple[JobStatus, str | None]]) -> Select[Any]:
     """The ids of a page of an org's jobs in these states and stages, newest first.
 
-    Of each piece of the index so many as a page has; together they make the page, without sorting all there are.
+    Of each range of the index as many as a page has, so that only these have to be sorted.
     """
     newest = (_newest(status, stage).subquery() for status, stage in pieces)
     ids = union_all(*(select(part.c.id) for part in newest)).subquery()
@@ -310,13 +308,13 @@ def _newest(status: JobStatus, stage: str | None) -> Select[Any]:
     wanted = (_of_org, *in_state(status), jobs.c.id < _before, *([jobs.c.stage == stage] if stage is not None else []))
     ids = select(jobs.c.id).where(*wanted)
     if status is JobStatus.PROCESSING:
-        # Those at work are few, and stand in an index of their own. Sorted in here, all jobs would be read by their
-        # ids; an OFFSET keeps a planner from taking the order outside for one in here.
+        # Running jobs are few, and have an index of their own. The OFFSET keeps the planner from using the order of
+        # the outer query in here, for which it would read all jobs by their ids.
         return ids.offset(literal_column("0"))
     return ids.order_by(jobs.c.id.desc()).limit(_limit)
 
 
-# Their rows are asked for by name: joined, a planner may read all jobs for a page.
+# The rows are looked up by id in a second query: with a join, a planner may read all jobs for a page.
 OF_IDS = (
     select(*_job_columns).where(jobs.c.id.in_(bindparam("ids", expanding=True)), _in_scope).order_by(jobs.c.id.desc())
 )
@@ -326,6 +324,6 @@ _counts_of_org = COUNTS.where(_of_org)
 COUNTS_OF_ORG = union_all(_counts_of_org.where(_AT_REST), _counts_of_org.where(_LEASED))
 # For pages, one number for each state, in their order.
 COUNTS_UP_TO_MOST = select(*(up_to_most(select(jobs.c.id).where(_of_org, *in_state(one))) for one in JobStatus))
-# No index has all jobs of a state, but each org's stand together.
+# No index has all jobs of a state, but each org's are one range of an index.
 _of_orgs = select(jobs.c.id).join_from(_orgs, jobs, jobs.c.org_id == _orgs.c.id)
 COUNTS_OF_ALL_UP_TO_MOST = select(*(up_to_most(_of_orgs.where(*in_state(one))) for one in JobStatus))

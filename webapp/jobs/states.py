@@ -4,18 +4,18 @@ from enum import StrEnum
 
 
 class JobStatus(StrEnum):
-    """One unit of queued work of a run."""
+    """The state of a job."""
 
     PENDING = "PENDING"
-    """Waits: until `available_at`, or without one until the run before it has ended."""
+    """Due, delayed until `available_at`, or (without that) waiting for another run of its document to end."""
     PROCESSING = "PROCESSING"
-    """A worker holds its lease; ends by that worker, or by the watchdog when it falls silent."""
+    """A worker has its lease. That worker ends it, or it is taken back when the worker dies or falls silent."""
     COMPLETED = "COMPLETED"
     """Ended: done."""
     FAILED = "FAILED"
     """Ended: a permanent error, or no attempt left; `error_log` says why."""
     CANCELLED = "CANCELLED"
-    """Ended: its run was ended by somebody else."""
+    """Ended: its run was ended from outside."""
 
     @property
     def is_ended(self) -> bool:
@@ -24,7 +24,7 @@ class JobStatus(StrEnum):
 
 
 class Priority:
-    """Smaller goes first: a person who waits, a bulk import, work nobody waits for."""
+    """Priorities, smaller first: a person who waits, a bulk import, work that nobody waits for."""
 
     PERSON = 0
     BULK = 10

@@ -1,10 +1,10 @@
 """Wakes idle workers when jobs have become due, so that they need not ask all the time.
 
-A worker that is about to sleep says so, looks once more, and then sleeps. A transaction that made jobs due asks after
-its commit whether anybody sleeps, and only then wakes them: on PostgreSQL commits that notify wait for each other.
+A worker registers as a sleeper, looks for jobs once more, and then sleeps. After a commit that made jobs due, sleepers
+are woken if there are any: on PostgreSQL, commits that notify wait for each other.
 
-Between processes this is LISTEN and NOTIFY, and "a worker sleeps" is an advisory lock that sleepers share, so that
-nobody else can have it alone. Within one process it is a pipe. A wake-up that is lost all the same costs a poll.
+Between processes this is LISTEN and NOTIFY. Sleepers share an advisory lock; who can't get it exclusively knows that
+somebody sleeps. Within one process it is a pipe. A lost wake-up costs no more than a poll interval.
 """
 
 import logging
@@ -29,7 +29,7 @@ _SLEEPERS = "hashtext('docmill sleepers')"
 _NOTIFY_SLEEPERS = f"SELECT pg_notify('{CHANNEL}', '') WHERE NOT pg_try_advisory_xact_lock({_SLEEPERS})"
 _FALL_ASLEEP = f"SELECT pg_advisory_lock_shared({_SLEEPERS})"
 _GET_UP = "SELECT pg_advisory_unlock_all()"
-# The lock is taken for a moment by whoever wakes others; a worker that can't have it in time polls instead.
+# A process that wakes others has the lock for a moment; a worker that can't get it in time polls instead.
 _LISTEN = f"LISTEN {CHANNEL}; SET lock_timeout = '100ms'"
 _READ_BYTES = 4096
 
@@ -39,7 +39,7 @@ _sleepers_lock = threading.Lock()
 
 
 def wake_workers() -> None:
-    """Wake idle workers once the open transaction is committed: there are due jobs."""
+    """Wake idle workers once the open transaction is committed; call it when jobs became due."""
     after_commit(_wake_workers)
 
 
@@ -62,7 +62,7 @@ def _wake_workers() -> None:
 
 
 class Sleeper:
-    """One worker's sleep. All but `wake` is for one thread at a time, inside an application context."""
+    """Lets one worker sleep until it is woken. All but `wake` is for one thread, inside an application context."""
 
     def __init__(self) -> None:
         self._woken, self._waker = os.pipe()
@@ -76,11 +76,11 @@ class Sleeper:
             _sleepers.add(self)
 
     def is_asleep(self) -> bool:
-        """Whether everybody knows that this worker has to be woken, or that it can't be."""
+        """Whether this worker is registered as a sleeper, or polls because it can't be woken."""
         return self._is_asleep or self._only_polls
 
     def wake(self) -> None:
-        """End its sleep, now or when it next begins. From any thread."""
+        """End the present sleep, or the next one at its beginning. Safe to call from any thread."""
         with self._lock:
             if self._woken >= 0:
                 # A full pipe wakes it just as well.
@@ -88,7 +88,7 @@ class Sleeper:
                     os.write(self._waker, b"!")
 
     def fall_asleep(self) -> None:
-        """Say that this worker sleeps; look for jobs once more after it, and only then `wait`."""
+        """Register as a sleeper. Look for jobs once more afterwards, and only then `wait`."""
         if self.is_asleep():
             return
         if not is_postgresql():
@@ -102,7 +102,7 @@ class Sleeper:
             self._disconnect()
 
     def get_up(self) -> None:
-        """Say that this worker is busy and looks by itself."""
+        """Register as busy: no wake-up is needed."""
         if self._connection is not None and self._is_asleep:
             try:
                 self._connection.execute(_GET_UP)
@@ -111,7 +111,7 @@ class Sleeper:
         self._is_asleep = False
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until woken, at most so long; whether it was woken."""
+        """Sleep until woken, at most so long; returns whether it was woken."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         if self._connection is not None:
@@ -125,7 +125,7 @@ class Sleeper:
         return bool(ready)
 
     def close(self) -> None:
-        """No more."""
+        """Close the connection and the pipe."""
         with _sleepers_lock:
             _sleepers.discard(self)
         self._disconnect()
@@ -139,7 +139,7 @@ class Sleeper:
         if self._connection is None:
             pooled = db.engine.raw_connection()
             connection: Any = pooled.driver_connection
-            # It keeps its locks for as long as it lives, so it never goes back to the pool.
+            # Its locks last as long as the session, so it must not go back to the pool.
             pooled.detach()
             if not is_direct(connection):
                 connection.close()

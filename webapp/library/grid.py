@@ -32,7 +32,7 @@ from webapp.db.bounded import plan_by_indexes
 from webapp.documents.model import Document
 from webapp.documents.states import DocumentStatus
 from webapp.library import lookup, names
-from webapp.library.lookup import Row
+from webapp.library.lookup import DocumentRow
 
 FEW = 5_000
 WALKED_MAX = 6_000
@@ -86,10 +86,10 @@ class Cursor:
 
 
 @dataclass(frozen=True)
-class Page:
+class GridPage:
     """Some rows, and the cursor that asks for those after them; None on the last page."""
 
-    rows: Sequence[Row]
+    rows: Sequence[DocumentRow]
     next_cursor: Cursor | None
 
 
@@ -133,7 +133,7 @@ def page(
     sort: Sort = Sort.NEWEST,
     cursor: Cursor | None = None,
     limit: int = 50,
-) -> Page:
+) -> GridPage:
     """A page of the grid. `cursor` is that of the page before, in the same order.
 
     With `q`, only documents of whose name or title each word that was typed begins a word. A page that has a cursor is
@@ -142,7 +142,7 @@ def page(
     plan_by_indexes()
     order = _Order(org_id, [status] if status else list(DocumentStatus), sort, cursor)
     found, next_cursor = _filtered(order, q, limit) if q.strip() else _first(order, _walk(order, limit + 1), limit)
-    return Page(lookup.rows(org_id, found), next_cursor)
+    return GridPage(lookup.rows(org_id, found), next_cursor)
 
 
 _Found = tuple[list[UUID], Cursor | None]

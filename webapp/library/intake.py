@@ -1,4 +1,4 @@
-"""From an upload to a document that waits for a worker: first the blob is durable, then its rows are.
+"""Takes an upload in: first its blob is made durable, then document, run and job are committed.
 
 The order is the promise. Once the rows are committed the blob is there; when anything fails
 before that, neither rows nor files stay behind.
@@ -46,7 +46,7 @@ _SAME = select(_documents.c.id).where(
 
 
 class RefusalCode(StrEnum):
-    """Why an upload is not taken; pages have a sentence for each."""
+    """Why an upload is refused; pages have a sentence for each."""
 
     EMPTY = "empty"
     TOO_LARGE = "too_large"
@@ -56,7 +56,7 @@ class RefusalCode(StrEnum):
 
 
 class Refused(Exception):
-    """The file itself is the reason. `data` fills the sentence: content_type, label, bytes_max …"""
+    """The file itself can't be taken in. `data` fills the sentence: content_type, label, bytes_max …"""
 
     def __init__(self, code: RefusalCode, **data: Any) -> None:
         super().__init__(code.value)
@@ -66,7 +66,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class IngestedRun:
-    """The run that processes an upload, as it stood when the upload was answered."""
+    """The run that processes an upload, as it was when the upload was answered."""
 
     id: UUID
     state: str
@@ -74,7 +74,7 @@ class IngestedRun:
 
 @dataclass(frozen=True)
 class Ingested:
-    """What became of an upload. A file that was there before is its own answer: nothing was stored."""
+    """The result of an upload. For a file that exists already, its document; nothing was stored."""
 
     document: Document
     run: IngestedRun
@@ -84,7 +84,7 @@ class Ingested:
 class IncomingFile(io.RawIOBase):
     """An upload on its way to the disk: measured and hashed while it passes, never held in memory.
 
-    It can stand wherever a form parser wants a file to write to.
+    A form parser can use it as the file to write to.
     """
 
     def __init__(self, folder: Path, bytes_max: int) -> None:
@@ -163,7 +163,7 @@ def ingest(
     filename: str | None,
     priority: int = Priority.PERSON,
 ) -> Ingested:
-    """Take an upload in: a new document that waits for a worker, or the one that has these bytes already.
+    """Take an upload in: returns a new document with a queued run, or the one that has these bytes already.
 
     Whatever the outcome, the incoming file is gone afterwards. Refused says what is wrong with it.
     """
@@ -210,7 +210,7 @@ def _store(services: Services, document: Document, incoming: IncomingFile, prior
         return _commit(services, document, priority)
     except BaseException as error:
         # An error while committing does not say what the database decided: ask it. Where it can't
-        # answer, the blob stays, since a blob without rows is only litter that is swept later.
+        # answer, the blob stays, since a blob without rows is removed by the daily sweep.
         try:
             existing = _find(org_id, sha256)
         except DATABASE_ERRORS:

@@ -16,7 +16,7 @@ from webapp.documents.states import DocumentStatus
 
 
 @dataclass(frozen=True)
-class Row:
+class DocumentRow:
     """A document and its newest run, from which its status follows."""
 
     document: Document
@@ -24,18 +24,18 @@ class Row:
 
 
 def get(org_id: UUID, document_id: UUID) -> Document | None:
-    """One document of this org, as it stands in this transaction."""
+    """One document of this org, as it is in this transaction."""
     found = select(Document).where(Document.org_id == org_id, Document.id == document_id)
     return session().scalar(found.execution_options(populate_existing=True))
 
 
-def get_row(org_id: UUID, document_id: UUID) -> Row | None:
+def get_row(org_id: UUID, document_id: UUID) -> DocumentRow | None:
     """One document of this org with its newest run."""
     found = rows(org_id, [document_id])
     return found[0] if found else None
 
 
-def rows(org_id: UUID, ids: Sequence[UUID]) -> list[Row]:
+def rows(org_id: UUID, ids: Sequence[UUID]) -> list[DocumentRow]:
     """These documents of this org, in this order, each with its newest run; those that are gone are left out.
 
     Two queries, however many. Ids alone say which rows: named beside the org, a planner may read all rows of the org
@@ -46,7 +46,7 @@ def rows(org_id: UUID, ids: Sequence[UUID]) -> list[Row]:
     found = {row[0].id: row for row in session().execute(_ROWS, {"ids": ids}) if row[0].org_id == org_id}
     runs_by_id = _runs_by_id([run_id for _, run_id in found.values()])
     ordered = (found[id_] for id_ in ids if id_ in found)
-    return [Row(document, runs_by_id.get(run_id)) for document, run_id in ordered]
+    return [DocumentRow(document, runs_by_id.get(run_id)) for document, run_id in ordered]
 
 
 def _runs_by_id(ids: Sequence[UUID]) -> dict[UUID, ProcessingRun]:
@@ -59,12 +59,12 @@ def _newest_run_id() -> ScalarSelect[UUID]:
     return newest.limit(literal_column("1")).scalar_subquery()
 
 
-# Made once: polls and pages ask them all the time. `populate_existing` lets a row be as it stands in this transaction.
-_AS_IT_STANDS: dict[str, Any] = {"populate_existing": True}
+# Made once: polls and pages ask them all the time. `populate_existing` reads rows anew in each transaction.
+_FRESH: dict[str, Any] = {"populate_existing": True}
 _ROWS = select(Document, _newest_run_id()).where(Document.id.in_(bindparam("ids", expanding=True)))
-_ROWS = _ROWS.execution_options(**_AS_IT_STANDS)
+_ROWS = _ROWS.execution_options(**_FRESH)
 _RUNS = select(ProcessingRun).where(ProcessingRun.id.in_(bindparam("ids", expanding=True)))
-_RUNS = _RUNS.execution_options(**_AS_IT_STANDS)
+_RUNS = _RUNS.execution_options(**_FRESH)
 
 
 def newest_runs(ids: Collection[UUID]) -> dict[UUID, UUID | None]:
@@ -83,7 +83,7 @@ def embedding_models(org_id: UUID) -> list[str]:
 
 
 def counts(org_id: UUID) -> dict[DocumentStatus, Count]:
-    """How many documents of an org stand in each status."""
+    """How many documents of an org have each status."""
     counted = [
         up_to_most(select(Document.id).where(Document.org_id == org_id, Document.status == status))
         for status in DocumentStatus

@@ -30,13 +30,15 @@ class Missing:
     path: str
 
 
-def find_missing(services: Services, org_id: UUID, is_ending: Callable[[], bool] = bool) -> Iterator[Missing]:
+def find_missing(
+    services: Services, org_id: UUID, should_stop: Callable[[], bool] = lambda: False
+) -> Iterator[Missing]:
     """The blobs of an org that are gone; it stops where it is when the process wants to end."""
     blobs = services.providers.blobs
     folders = _folders(blobs.list(blob_layout.documents_folder(org_id)))
     folder: Folder | None = next(folders, None)
     for document_id, paths in _documents(org_id):
-        if is_ending():
+        if should_stop():
             return
         while folder is not None and folder[0] < str(document_id):
             folder = next(folders, None)

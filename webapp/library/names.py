@@ -53,7 +53,7 @@ _NAMES = _NAMES.where(_documents.c.org_id == bindparam("org"), _documents.c.id =
 # Letters and digits part company: "scan0001" is found by "0001".
 _RUN = re.compile(r"\d+|[^\W\d_]+")
 _HUMP = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Scripts that put no space between words: each character stands for itself.
+# Scripts that put no space between words: each character is a word.
 _UNSPACED = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿ก-๛]")
 # Sorts behind everything that a word may go on with.
 _END = "\U0010ffff"
@@ -114,7 +114,7 @@ class Rarest:
 
 
 def rarest(org_id: UUID, wanted: Sequence[str], few: int) -> Rarest:
-    """Which of these words is best looked up: it is counted in how many places each stands, up to `few`."""
+    """Which of these words is best looked up: the occurrences of each are counted, up to `few`."""
     numbers = dict(zip(wanted, session().execute(_places(org_id, wanted, few + 1)).one(), strict=True))
     # Only where few begin with it: to find all that have it inside costs most where these are many.
     for word in wanted:
@@ -164,7 +164,7 @@ def _fits(word: str) -> Sequence[ColumnElement[bool]]:
 
 
 def _inside(word: str, most: int) -> FromClause:
-    """The documents in whose words this stands, once for each such word: of the org that the transaction is about."""
+    """The documents with this inside of a word, once for each such word: of the org that the transaction is about."""
     found: Any = func.docmill_documents_with(word, literal_column(str(most)))
     return select(found.table_valued(column("document_id", Uuid)).render_derived().c.document_id).subquery()
 

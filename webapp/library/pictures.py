@@ -57,15 +57,15 @@ def page_picture(providers: Providers, document: Document, number: int, size: Si
 def _draw(providers: Providers, document: Document, number: int, size: Size) -> bytes | None:
     if providers.artist is None or not has_pictures(document):
         return None
-    lend = providers.copies or providers.blobs.local_copy
-    with lend(document.blob_path) as source:
+    local_copy = providers.copies or providers.blobs.local_copy
+    with local_copy(document.blob_path) as source:
         return providers.artist.draw(
             source, number, _BOXES[size], timeout_seconds=_DRAW_SECONDS[size], org=str(document.org_id)
         )
 
 
 def _keep(blobs: BlobStore, path: str, picture: bytes) -> None:
-    # Where the document was deleted meanwhile this is litter, which is swept like all other.
+    # Where the document was deleted meanwhile the daily sweep removes this blob.
     try:
         blobs.put_bytes(path, picture)
     except ProviderError as error:

@@ -1,6 +1,6 @@
-"""Processing many documents again: chosen by what they are, queued behind everybody who waits.
+"""Processing many documents again: chosen by status, name or model, and queued after all other work.
 
-Each gets a run of its own, unless one of its runs is queued or at work already. What readers see
+Each gets a run of its own, unless one of its runs is queued or running already. What readers see
 stays until the new result is complete. Where only other vectors are wanted than a document has,
 its passages are embedded anew, and nothing else is done.
 """
@@ -39,16 +39,16 @@ def reprocess_matching(
     priority: int = Priority.BULK,
     limit: int | None = None,
     stage: str | None = None,
-    is_ending: Callable[[], bool] = bool,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Queued:
     """Queue a run for each document that matches, up to a limit, or until the process wants to end."""
     count = 0
     for ids in _pages(org_id, wanted):
-        if is_ending():
+        if should_stop():
             return Queued(count, more=True)
-        room = len(ids) if limit is None else limit - count
-        count += reprocess(services, org_id, ids[:room], priority=priority, stage=stage)
-        if room < len(ids):
+        left = len(ids) if limit is None else limit - count
+        count += reprocess(services, org_id, ids[:left], priority=priority, stage=stage)
+        if left < len(ids):
             return Queued(count, more=True)
     return Queued(count)
 
@@ -56,7 +56,7 @@ def reprocess_matching(
 def reprocess(
     services: Services, org_id: UUID, ids: list[UUID], *, priority: int = Priority.BULK, stage: str | None = None
 ) -> int:
-    """Queue a run for each of these documents; those that are gone or in line already are passed by."""
+    """Queue a run for each of these documents; those that are gone or queued already are left out."""
     return sum(
         _queue_some(services, org_id, sorted(ids[start : start + DOCUMENTS_PER_TRANSACTION]), priority, stage)
         for start in range(0, len(ids), DOCUMENTS_PER_TRANSACTION)
@@ -69,13 +69,13 @@ def renew_vectors(
     *,
     status: DocumentStatus | None = None,
     limit: int | None = None,
-    is_ending: Callable[[], bool] = bool,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> Queued:
     """Queue new vectors for all that have those of another model, to be made when there is nothing else to do."""
     wanted = replace(with_other_vectors(services), status=status)
     background = Priority.BACKGROUND
     return reprocess_matching(
-        services, org_id, wanted, priority=background, limit=limit, stage=EMBED_ANEW, is_ending=is_ending
+        services, org_id, wanted, priority=background, limit=limit, stage=EMBED_ANEW, should_stop=should_stop
     )
 
 

@@ -1,4 +1,4 @@
-"""How much an org's uploaded files take, kept up to date by whoever adds or removes a document."""
+"""How much an org's uploaded files take, changed in the transactions that add or remove a document."""
 
 import random
 from typing import cast

@@ -1,1 +1,1 @@
-"""What happens to a document, from upload to published passages."""
+"""The stages and steps of processing a document, from the uploaded file to published passages."""

@@ -29,22 +29,22 @@ class NotesOf(RemotePiece[Analysis]):
 
     @property
     def timeout_seconds(self) -> float:
-        """Notes may take as long as their run."""
+        """Notes may take as long as the run has left."""
         return self.context.remaining_seconds()
 
     def start(self, progress: Progress) -> bytes:
-        """Have the notes taken."""
+        """Ask the analyst for the notes."""
         found = speech(self.context).analyst.analyze(self.transcript.segments, timeout_seconds=self.timeout_seconds)
         return found.to_json()
 
     def read(self, answer: bytes) -> Analysis:
-        """Read what `start` gave."""
+        """Read a stored answer."""
         return Analysis.from_json(answer)
 
 
 @dataclass(frozen=True)
 class Noted:
-    """Where the notes lie, and on how many segments."""
+    """The path of the notes, and how many segments they are about."""
 
     extraction_path: str
     analysis_path: str
@@ -69,7 +69,7 @@ def _compute(context: StageContext) -> Noted:
 
 def _answer_path(context: StageContext, transcript: Transcript) -> str:
     analyst = speech(context).analyst
-    # Written as kept answers of earlier versions were named: another writer of JSON spells small numbers differently.
+    # This JSON is hashed into the path, so it must stay as earlier versions wrote it.
     written = json.dumps(asdict(transcript), ensure_ascii=False, separators=(",", ":")).encode()
     key = digest(f"{analyst.version}\n{analyst.options_key()}\n{digest(written)}".encode())[:16]
     return f"{find_source(context).answers_folder}notes-{analyst.name}-{key}.json"

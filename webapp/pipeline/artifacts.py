@@ -1,4 +1,4 @@
-"""Where the blobs of a document lie, and what is cleared away once a result is published."""
+"""A run's artifacts: their paths, reading them, and removing old ones after publishing."""
 
 import hashlib
 import logging
@@ -19,22 +19,22 @@ Parsed = TypeVar("Parsed")
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 in hex: the name of a content."""
+    """The SHA-256 of these bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def artifact_path(context: StageContext, kind: str, data: bytes, ending: str) -> str:
-    """A path that follows from run and content.
+    """The path of an artifact, which follows from run and content.
 
-    A retry writes the same bytes to the same place. Another run writes elsewhere, so what readers
-    are served is never written over, and clearing up after one run can't hit another.
+    A retry writes the same bytes to the same path. Another run has other paths, so nothing that readers are served is
+    overwritten, and removing one run's artifacts can't hit another's.
     """
     name = f"{kind}-{digest(data)[:16]}.{ending}"
     return blob_layout.artifact(context.org_id, context.document_id, context.run_id, name)
 
 
 def read_artifact(context: StageContext, name: str) -> bytes:
-    """Read what an earlier step saved. Where it is gone the next attempt makes it again, so that is no end."""
+    """Read an artifact of an earlier step. A missing one is a temporary error: the next attempt makes it again."""
     path = context.artifact(name)
     if unsaved := context.unsaved_blobs.get(path):
         return unsaved.data
@@ -45,7 +45,7 @@ def read_artifact(context: StageContext, name: str) -> bytes:
 
 
 def parsed(context: StageContext, name: str, parse: Callable[[bytes], Parsed]) -> Parsed:
-    """What an artifact says: read and parsed once in an attempt, however many of its steps ask."""
+    """A parsed artifact; it is read once in an attempt, however many steps need it."""
     path = context.artifact(name)
     if path not in context.parsed:
         context.parsed[path] = parse(read_artifact(context, name))
@@ -53,7 +53,7 @@ def parsed(context: StageContext, name: str, parse: Callable[[bytes], Parsed]) -
 
 
 def clear_away(context: StageContext, served: Collection[str]) -> None:
-    """Remove what this run and earlier ones made along the way: best effort, after the commit.
+    """Remove artifacts of this run and earlier ones that readers don't need: best effort, after the commit.
 
     What readers are served stays (`served` is what this run has published), and so does what they were served before:
     somebody may be about to open it. Runs of a document follow one another in the order of their ids, so an older run
@@ -65,7 +65,7 @@ def clear_away(context: StageContext, served: Collection[str]) -> None:
         found = {path: run_id for path, run_id in runs.items() if run_id is not None and path not in served}
         if not found:
             return
-        # One look at both: what is served now may be replaced by the time it is looked at again.
+        # Both in one snapshot, since what is served may be replaced meanwhile.
         with reading(context.org_id):
             kept = replaced.paths_of(context.org_id, context.document_id)
             kept.update(lookup.artifact_paths(context.org_id, context.document_id).values())

@@ -1,4 +1,4 @@
-"""The stage `extract_audio`: a recording of any kind -> plain sound, once for the same bytes."""
+"""The stage `extract_audio`: a recording in any format -> Ogg Opus, once for the same bytes."""
 
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from webapp.runs.stages import READ_SOUND, TRANSCRIBE_START
 
 @dataclass(frozen=True)
 class ExtractedSound:
-    """The sound, what is known of it, and what it took."""
+    """The sound, what is known of it, and how long extracting it took."""
 
     facts_path: str
     audio_path: str
@@ -31,7 +31,7 @@ class ExtractedSound:
 
 
 def extract_audio(context: StageContext) -> None:
-    """The stage: one step, and on to the transcription."""
+    """Run the stage: one step, then the job of the transcription."""
     source = find_source(context)
     context.step(
         READ_SOUND,
@@ -48,9 +48,9 @@ def extract_audio(context: StageContext) -> None:
 
 
 def speech(context: StageContext) -> SpeechProviders:
-    """The providers for recordings, which a recording's job cannot be without."""
+    """The providers for recordings; ProviderUnavailable where there are none."""
     if context.providers.speech is None:
-        raise ProviderUnavailable("nobody here reads recordings")
+        raise ProviderUnavailable("no provider for recordings is configured")
     return context.providers.speech
 
 
@@ -68,7 +68,7 @@ def _compute(context: StageContext, source: Source) -> ExtractedSound:
     reused = sound is not None
     if sound is None:
         sound = _read(context, source, audio_path)
-        # Last: where the facts are, the sound is.
+        # Written last, so that where the facts exist, the sound does.
         context.providers.blobs.put_bytes(facts_path, sound.to_json())
     return ExtractedSound(facts_path, audio_path, sound, monotonic() - started, reused)
 
@@ -91,7 +91,7 @@ def _read(context: StageContext, source: Source, audio_path: str) -> Sound:
             timeout_seconds=context.remaining_seconds(),
             progress=context.progress,
         )
-        # It exists where an attempt died before it wrote the facts: the same bytes make the same sound.
+        # It exists where an attempt died before it wrote the facts; it is the same sound.
         with suppress(BlobExists):
             blobs.put_file(audio_path, target)
     return sound
@@ -99,7 +99,7 @@ def _read(context: StageContext, source: Source, audio_path: str) -> Sound:
 
 @contextmanager
 def _growing(folder: Path) -> Iterator[Path]:
-    """An empty file to write to, gone afterwards unless it was taken in."""
+    """A temporary file to write to; it is removed unless the blob store has moved it."""
     with tempfile.NamedTemporaryFile(dir=folder, prefix="sound-", delete=False) as file:
         path = Path(file.name)
     try:

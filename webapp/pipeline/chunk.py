@@ -1,7 +1,7 @@
-"""Markdown -> passages: cut where a reader would pause, with the pages and headings they stand under.
+"""The step `chunk`: Markdown -> passages, with their pages and headings.
 
-The same text of the same document always makes the same ids: a retry writes the same rows, and
-a reprocess keeps the ids of what did not change.
+The ids follow from document and text: a retry writes the same rows, and a reprocess keeps the ids of unchanged
+passages.
 """
 
 import json
@@ -25,8 +25,7 @@ from webapp.runs.stages import CHUNK
 from webapp.search.passages import says_something
 
 CHUNK_CHARACTERS = (600, 1000)
-# The splitter's time grows with the square of a text that offers no place to cut, so it never
-# sees more than this at once.
+# The splitter gets no more text than this at once: its time grows with the square of a text without places to cut.
 PIECE_CHARACTERS = 40_000
 
 
@@ -58,9 +57,9 @@ def load_chunks(context: StageContext) -> list[StagedChunk]:
 def make_chunks(
     document_id: UUID, extraction: Extraction, cues: Cues = NO_CUES, check: Callable[[], None] = lambda: None
 ) -> list[StagedChunk]:
-    """Cut a document's text into passages; `cues` say when the text of a recording was said.
+    """Cut a document's text into passages; `cues` are the times of a recording's text.
 
-    `check` is called before each piece of the text, and raises where no more may be begun.
+    `check` is called before each piece of the text, and raises to stop.
     """
     unmarked = unmark(extraction.markdown, extraction.page_count)
     headings = find_headings(unmarked.text)
@@ -114,8 +113,8 @@ def _from_json(data: bytes) -> list[StagedChunk]:
 
 
 def _cut(text: str, check: Callable[[], None]) -> Iterator[tuple[int, str]]:
-    # In this process: a child would cost a document of one page 4 ms and a copy of its text, and no piece of this size
-    # that was tried, hostile ones among them, keeps other threads from running for as long as 50 ms.
+    # In this process: a child would cost 4 ms and a copy of the text, and no piece of this size that was tried, hostile
+    # ones among them, blocks other threads for as long as 50 ms.
     splitter = MarkdownSplitter(CHUNK_CHARACTERS)
     for start, piece in _pieces(text):
         check()
@@ -125,7 +124,7 @@ def _cut(text: str, check: Callable[[], None]) -> Iterator[tuple[int, str]]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Cut a long text before a heading, at a blank line, at a line's end, or where nothing else is left."""
+    """Cut a long text before a heading, else at a blank line, else at a line's end, else anywhere."""
     start = 0
     while start < len(text):
         end = _piece_end(text, start)
@@ -138,7 +137,7 @@ def _piece_end(text: str, start: int) -> int:
     if limit >= len(text):
         return len(text)
     for mark in ("\n# ", "\n## ", "\n### ", "\n\n", "\n", " "):
-        # In the second half only, so that pieces don't become many and small.
+        # In the second half only, so that pieces don't become small.
         found = text.rfind(mark, start + PIECE_CHARACTERS // 2, limit)
         if found >= 0:
             return found + 1

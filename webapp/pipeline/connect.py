@@ -1,7 +1,7 @@
-"""The stage `detect_connections`: what the passages of other documents have to do with a document's own.
+"""The stage `detect_connections`: finds passages of other documents that are related to a document's own.
 
-It follows the publishing of a result, as a job of its own that nobody waits for. It may find the
-document published anew, or others changed or gone: what it can't store any more it leaves out.
+It is a job of its own after a result is published, and the document is READY before it. Meanwhile a newer result may
+be published, and other documents may change or be deleted: connections that can't be stored any more are left out.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ from webapp.search import connections, neighbours, passages, values
 from webapp.search.connections import Kind, Link
 from webapp.search.neighbours import Near, Nearest
 
-# Passages that differ in hardly anything: a quotation, a boilerplate, another version.
+# Similarity of passages that are nearly the same: a quotation, boilerplate, another version.
 NEAR_DUPLICATE = 0.97
 SOURCES_PER_QUERY = 200
-# Nothing is paid for here, so trying again costs nobody anything.
+# Nothing is paid for here, so more attempts cost nothing.
 ATTEMPTS_LEAST = 3
 
 
 def follow_up(lease: Lease, job_attempts: int) -> NewJob:
-    """The job that follows a published result."""
+    """The job to enqueue after a result is published."""
     return NewJob(
         org_id=lease.org_id,
         run=lease.run,
@@ -59,7 +59,7 @@ def _find(context: StageContext) -> list[Link]:
 
 
 def _published(context: StageContext) -> str | None:
-    """The model of the result's vectors; None where another run's result stands by now, which has its own job."""
+    """The model of the result's vectors; None if another run's result, which has its own job, is published now."""
     with db.reading(context.org_id) as session:
         row = session.execute(
             select(Document.published_run_id, Document.embedding_model).where(
@@ -88,7 +88,7 @@ def _has_index(context: StageContext, model: str) -> bool:
 
 
 def _by_comparing(context: StageContext, model: str) -> list[Near]:
-    """Block by block, each in a short transaction: rows that come or go meanwhile do no harm."""
+    """Compare block by block, each in a short transaction; rows may come or go in between."""
     org_id, document_id = context.org_id, context.document_id
     with db.reading(org_id):
         own = neighbours.of_document(org_id, document_id, model)
@@ -115,7 +115,7 @@ def _by_index(context: StageContext, model: str) -> Iterator[Near]:
 
 
 def _sharing(context: StageContext) -> Iterator[Link]:
-    """The rarest first, and of each passage not more than it has neighbours."""
+    """Links by shared values, the rarest first, limited for each passage."""
     with db.reading(context.org_id):
         found = values.shared(context.org_id, context.document_id)
     best: dict[tuple[UUID, UUID], values.Shared] = {}
@@ -130,9 +130,9 @@ def _sharing(context: StageContext) -> Iterator[Link]:
 
 
 def _store(context: StageContext, links: list[Link]) -> Stored:
-    """All of it, or nothing where another result was published meanwhile: that one's own job comes after it."""
+    """Store all links; none if another result was published meanwhile, which has its own job."""
     org_id, document_id = context.org_id, context.document_id
-    connections.hold_documents(org_id, {document_id, *(link.document_id for link in links)})
+    connections.lock_documents(org_id, {document_id, *(link.document_id for link in links)})
     if _published(context) is None:
         return Stored(details={"overtaken": True})
     changed = connections.replace(org_id, document_id, links)

@@ -1,4 +1,4 @@
-"""Passages -> vectors. Each text is asked for once in an org, and what each call brings is saved as it comes."""
+"""The step `embed`: passages -> vectors. Each text is embedded once in an org; answers are saved as they come."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -28,29 +28,29 @@ from webapp.search import vector_cache
 Vector = NDArray[np.float32]
 UNIT_TOLERANCE = 0.01
 OPERATION = "embed"
-# Whoever waits for a turn looks so often whether an answer came meanwhile, or the process wants to end.
+# How often a call that waits for its turn checks for answers, and whether the process ends.
 LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """How many texts were asked for, and how many were known already."""
+    """How many texts were embedded, and how many vectors were known already."""
 
     asked: int
     known: int
 
 
 def embed(context: StageContext) -> None:
-    """The step: make sure that each passage's vector is in the cache."""
+    """Run the step: make sure that each passage's vector is in the cache."""
     context.step(
         EMBED, lambda: embed_missing(context, load_chunks(context)), lambda result: store_embedded(context, result)
     )
 
 
 def embed_missing(context: StageContext, chunks: Sequence[StagedChunk]) -> Embedded:
-    """Ask for the vectors that nobody asked for yet; a crash loses the calls in flight and no others.
+    """Embed the texts without a vector; a crash loses the calls in flight and no others.
 
-    WaitsForOthers where other jobs are asking for some of these texts: all own calls are made and saved then.
+    WaitsForOthers if other jobs are embedding some of the texts; own calls are made and saved before that.
     """
     texts = {chunk.sha256: chunk.text for chunk in chunks}
     known = known_hashes(context, texts.keys())
@@ -70,7 +70,7 @@ def _store_late(context: StageContext) -> bool:
 
 
 def known_hashes(context: StageContext, hashes: Collection[str]) -> set[str]:
-    """Which of these texts have a vector already."""
+    """Those of these texts that have a vector."""
     own = context.vectors.keys() & set(hashes)
     others = set(hashes) - own
     if not others:
@@ -90,7 +90,7 @@ def load_vectors(context: StageContext, hashes: set[str]) -> dict[str, Vector]:
 
 @dataclass(frozen=True)
 class _Brought:
-    """What one call brought: vectors, or why there are none."""
+    """The result of one call: vectors, or an error."""
 
     hashes: tuple[str, ...]
     call: Call | None
@@ -100,11 +100,11 @@ class _Brought:
 
     @property
     def outcome(self) -> str | None:
-        """What stands on the bill: nothing where the call was refused."""
+        """The outcome for the ledger; None where the call was refused."""
         return "ok" if self.failure is None else outcome_of(self.failure)
 
     def answer(self, call: Call, context: StageContext) -> Answer:
-        """What is kept of a paid call."""
+        """What a paid call leaves to be stored."""
         if self.vectors is None:
             return Answer(call.id, self.seconds, self.outcome)
         by_text = dict(zip(self.hashes, self.vectors, strict=True))
@@ -113,16 +113,16 @@ class _Brought:
 
 
 class _Calls:
-    """Makes calls side by side, as many as the embedder likes, and saves what each brings as it comes.
+    """Makes calls in parallel, as many as the embedder allows, and saves each answer as it comes.
 
-    Only this thread talks to the database. A call keeps its place until its answer is saved, so a
-    crash loses no more calls than may be made at once. A paid call is reserved once it has its turn
-    at the embedder, never before: nobody waits for a call that waits itself.
+    Only the calling thread uses the database. A call keeps its slot until its answer is saved, so a crash loses no more
+    calls than may be made at once. A paid call is reserved only once it has a slot: otherwise others would wait for a
+    call that itself waits.
     """
 
     def __init__(self, context: StageContext, done: int, total: int) -> None:
         self.others: set[str] = set()
-        """Texts that other jobs are asking for."""
+        """Texts that other jobs are embedding."""
         self._context = context
         self._embedder = context.providers.embedder
         self._is_paid = is_paid(self._embedder.name)
@@ -134,7 +134,7 @@ class _Calls:
         self._on_their_way: dict[Future[_Brought], Call | None] = {}
 
     def make(self, texts: Mapping[str, str]) -> None:
-        """Make a call as soon as there is a place for it, for those of these texts that nobody else asks for."""
+        """Make a call once a slot is free, for those of these texts that no other job is embedding."""
         self._wait_for_turn()
         if not self._is_paid:
             self._begin(texts, None)
@@ -148,7 +148,7 @@ class _Calls:
         self._begin({sha256: texts[sha256] for sha256 in call.keys}, call)
 
     def _wait_for_turn(self) -> None:
-        """Wait for a place among our calls and those of this process; what comes meanwhile is saved."""
+        """Wait for a slot among our calls and all of this process; answers that come meanwhile are saved."""
         while True:
             self._context.check()
             while len(self._on_their_way) >= self._limit:
@@ -160,7 +160,7 @@ class _Calls:
 
     def _begin(self, texts: Mapping[str, str], call: Call | None) -> None:
         if self._limit == 1:
-            # Side by side with nobody: no thread is needed for that.
+            # With one call at a time no thread is needed.
             _raise(self._save([_call(self._embedder, texts, call)]))
             return
         self._on_their_way[self._pool.submit(_call, self._embedder, texts, call)] = call
@@ -169,7 +169,7 @@ class _Calls:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Save what is still on its way; where something failed, too: it is paid for."""
+        """Save the answers in flight, also after a failure: they are paid for."""
         failures: list[BaseException | None] = []
         try:
             if kind is not None:
@@ -178,7 +178,7 @@ class _Calls:
                 try:
                     failures.append(self._save_next(is_over=kind is not None))
                 except DATABASE_ERRORS as error:
-                    # The others may have better luck, or lie among the blobs then.
+                    # Go on: the other answers may be stored, or put among the blobs.
                     failures.append(error)
         finally:
             self._pool.shutdown()
@@ -199,7 +199,7 @@ class _Calls:
         return call and replace(call, keys=tuple(ours))
 
     def _cancel(self) -> None:
-        """Those that have not begun are not made."""
+        """Cancel the calls that have not begun."""
         cancelled = [each for each in self._on_their_way if each.cancel()]
         calls = [call for each in cancelled if (call := self._on_their_way.pop(each)) is not None]
         if calls:
@@ -208,7 +208,7 @@ class _Calls:
             keep(self._context, [Answer(call.id, 0.0, outcome=None) for call in calls])
 
     def _save_next(self, seconds: float | None = None, *, is_over: bool = False) -> BaseException | None:
-        """Wait for a call and save what came meanwhile; a failure comes back where one brought nothing."""
+        """Wait for a call and save the answers so far; returns the error of a call that failed."""
         done, _ = wait(self._on_their_way, seconds, return_when=FIRST_COMPLETED)
         if not done:
             return None
@@ -219,7 +219,7 @@ class _Calls:
         return mistakes[0] if mistakes else failure
 
     def _save(self, brought: Sequence[_Brought], *, is_over: bool = False) -> Exception | None:
-        """One transaction for all that came, as the disk takes its time for each; the first failure comes back."""
+        """Save answers in one transaction, since each costs a sync of the disk; returns the first error."""
         context = self._context
         if self._is_paid:
             keep(context, [each.answer(each.call, context) for each in brought if each.call])
@@ -232,10 +232,10 @@ class _Calls:
         return next((each.failure for each in brought if each.failure), None)
 
     def _note(self, brought: _Brought) -> None:
-        """Nothing was paid for it: it is stored with what else this attempt does."""
+        """Store vectors that cost nothing with the attempt's next commit."""
         context, embedder = self._context, self._embedder
         if self._has_noted:
-            # One batch in a transaction: two jobs with the same texts in another order would wait for each other.
+            # One batch in a transaction: two jobs with the same texts in another order could deadlock.
             context.save()
         self._has_noted = True
         vectors = {} if brought.vectors is None else dict(zip(brought.hashes, brought.vectors, strict=True))
@@ -254,8 +254,8 @@ def _call(embedder: Embedder, texts: Mapping[str, str], call: Call | None) -> _B
     started = monotonic()
     try:
         vectors = checked_vectors(embedder, list(texts.values()))
-    # A mistake of ours, too, must not leave it open whether the call was made.
-    except Exception as error:  # noqa: BLE001 - raised again by whoever saves
+    # Also for a bug of ours it must be known whether the call was made.
+    except Exception as error:  # noqa: BLE001 - raised again when it is saved
         return _Brought(tuple(texts), call, monotonic() - started, failure=error)
     finally:
         if call is not None:
@@ -272,26 +272,26 @@ def checked_vectors(embedder: Embedder, texts: Sequence[str]) -> Vector:
     """The vectors of a batch as rows; ProviderError where the answer can't be right."""
     vectors = np.asarray(embedder.embed(texts), dtype=np.float32)
     if vectors.shape != (len(texts), embedder.dimensions):
-        message = f"{embedder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts"
+        message = f"{embedder.name} returned vectors of shape {vectors.shape} for {len(texts)} texts"
         raise ProviderError(message, is_outcome_unknown=True)
     lengths = np.linalg.norm(vectors, axis=1)
     if not np.all(np.abs(lengths - 1) < UNIT_TOLERANCE):
-        raise ProviderError(f"{embedder.name} gave vectors that are not of unit length", is_outcome_unknown=True)
+        raise ProviderError(f"{embedder.name} returned vectors that are not of unit length", is_outcome_unknown=True)
     return vectors
 
 
 def store_embedded(context: StageContext, result: Embedded) -> Stored:
-    """What the caches saved goes into the ledger, and how much it was into the timeline."""
+    """Write what the cache saved to the ledger, and the numbers to the timeline."""
     total = result.asked + result.known
     if result.known:
         record_saved(context, context.providers.embedder.name, OPERATION, total)
-    # An earlier attempt of this run may have asked, too.
+    # An earlier attempt of this run may have paid for some.
     asked = min(total, paid_units(context, OPERATION)) if result.known else result.asked
     return Stored(details={"embedded": asked, "reused": total - asked}, reused=asked == 0)
 
 
 def _batches(texts: Mapping[str, str], embedder: Embedder) -> Iterator[dict[str, str]]:
-    """Cut by what the embedder takes in one call: so many texts, so many bytes."""
+    """Batches by what the embedder takes in one call: so many texts, so many bytes."""
     batch: dict[str, str] = {}
     size = 0
     for sha256, text in texts.items():

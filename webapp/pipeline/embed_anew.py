@@ -1,7 +1,7 @@
 """The stage `embed_anew`: another model's vectors for the passages that are published, and nothing else.
 
-The file is not read again, whoever would read it today, and nothing is cut anew: what people see
-stays as it is. Search goes on with the old vectors until all new ones are there.
+The file is not read again and no passage is cut again, so what people see does not change. Search uses the old vectors
+until all new ones are there.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from webapp.search import index
 
 @dataclass(frozen=True)
 class Renewed:
-    """The passages' new vectors, and where the document points with them."""
+    """The new vectors of the passages and of the document."""
 
     vectors: Sequence[tuple[UUID, Vector]]
     embedding: Vector | None
@@ -55,7 +55,7 @@ def _passages(context: StageContext) -> list[StagedChunk]:
 
 def _gather(context: StageContext) -> Renewed:
     passages = _passages(context)
-    # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
+    # Does nothing, unless the model was changed or the cache was emptied meanwhile.
     embed_missing(context, passages)
     found = load_vectors(context, {passage.sha256 for passage in passages})
     vectors = [(passage.id, found[passage.sha256]) for passage in passages]
@@ -65,7 +65,7 @@ def _gather(context: StageContext) -> Renewed:
 
 def _store(context: StageContext, renewed: Renewed) -> Stored:
     org_id, document_id = context.org_id, context.document_id
-    # Before any of its passages: whoever else holds on to them waits for the document's row, too.
+    # Before its passages: all who lock these lock the document's row first.
     transitions.lock(document_id, org_id)
     index.renew_vectors(org_id, renewed.vectors, renewed.model)
     if renewed.embedding is not None:

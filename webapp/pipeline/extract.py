@@ -1,4 +1,4 @@
-"""The file's bytes -> text, fields and tables; asked for once, whatever happens afterwards."""
+"""The steps `extract` and `save_markdown`: a file's bytes -> text, fields and tables; read once for the same bytes."""
 
 import re
 from contextlib import suppress
@@ -41,18 +41,18 @@ class Source:
 
 @dataclass(frozen=True)
 class Extracted:
-    """A result, and what it took."""
+    """An extraction, and what it cost."""
 
     provider: str
     extraction: Extraction
     seconds: float
     is_cached: bool
     is_remote: bool
-    """Whether a service read it, whose calls are booked as they are made."""
+    """Whether a paid service read it; its calls have their ledger lines already."""
 
 
 def find_source(context: StageContext) -> Source:
-    """Look the document up; where it is gone, so is the job."""
+    """The job's document; LeaseLost where it was deleted, and the job with it."""
     with db.reading(context.org_id) as session:
         row = session.execute(_SOURCE, {"org": context.org_id, "document": context.document_id}).one_or_none()
     if row is None:
@@ -63,13 +63,13 @@ def find_source(context: StageContext) -> Source:
 
 
 def extract(context: StageContext) -> None:
-    """The step: read the file, or find that it was read before. The answer is saved before it is counted."""
+    """Run the step: read the file, unless the same bytes were read before."""
     source = find_source(context)
     context.step(EXTRACT, lambda: _compute(context, source), lambda result: _store(context, result))
 
 
 def save_markdown(context: StageContext) -> None:
-    """The step: put the text where readers will be served from."""
+    """Run the step: store the text as the artifact that readers are served."""
     context.step(SAVE_MARKDOWN, lambda: _write_markdown(context), lambda _: Stored())
 
 
@@ -79,9 +79,9 @@ def load_extraction(context: StageContext) -> Extraction:
 
 
 def keep_extraction(context: StageContext) -> None:
-    """Keep what was read for the next run over the same bytes, unless it was stored before.
+    """Store an extraction for later runs of the same bytes, unless it is stored already.
 
-    It cost nothing, and a file that the disk has lost is read again: so it is neither synced nor tried twice.
+    It cost nothing and the file can be read again, so it is neither synced nor retried.
     """
     path = context.artifact("extraction")
     if unsaved := context.unsaved_blobs.pop(path, None):
@@ -90,7 +90,7 @@ def keep_extraction(context: StageContext) -> None:
 
 
 def cache_path(source: Source, extractor: AnyExtractor) -> str:
-    """Where the extraction of a file lies: by everything that can change it."""
+    """The path of a file's extraction, made of everything that can change it."""
     options = digest(f"{extractor.version}\n{extractor.options_key()}\n{source.content_type}".encode())[:16]
     name = _NOT_IN_PATHS.sub("-", f"{extractor.name}-{extractor.version}")[:150]
     return f"{source.answers_folder}{name}-{options}.json"
@@ -113,7 +113,7 @@ def _cached(context: StageContext, path: str) -> Extraction | None:
     try:
         return Extraction.from_json(context.providers.blobs.read_bytes(path))
     except (BlobMissing, ValueError):
-        # One that can't be read is as good as none, and is replaced.
+        # An unreadable one is replaced.
         return None
 
 
@@ -129,7 +129,7 @@ def _read(context: StageContext, source: Source, path: str) -> Extraction:
 
 
 def _read_remotely(context: StageContext, source: Source, extractor: RemoteExtractor, path: str) -> Extraction:
-    """Read a file at a service: Snoozed until all is there."""
+    """Read a file at a service; Snoozed until all answers are there."""
     question = digest(extractor.answers_key(source.content_type).encode())[:16]
     folder = f"{source.answers_folder}{extractor.name}-{question}/"
     with local_file(context.providers.blobs, source.blob_path) as file:

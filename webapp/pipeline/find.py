@@ -1,4 +1,4 @@
-"""Answering a search: the query's own vector is asked for here, where providers are known."""
+"""Answers a search: embeds the query, then searches the index."""
 
 import logging
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ LIMIT_MAX = 100
 
 
 @dataclass(frozen=True)
-class Found:
-    """The hits; `words_only` where meaning could not be compared, which a page should say, and why not."""
+class SearchResult:
+    """The hits; `words_only` where the query could not be embedded, and why."""
 
     hits: Sequence[Hit]
     words_only: bool = False
@@ -32,11 +32,11 @@ class Found:
     """None where the provider does not answer."""
 
 
-def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Found:
+def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> SearchResult:
     """Search an org's published passages. No transaction is open while the query is embedded."""
     query = clean_query(text)
     if not query:
-        return Found([])
+        return SearchResult([])
     reason, known = None, []
     for embedder in _embedders(services, org_id):
         try:
@@ -47,11 +47,11 @@ def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Fou
             _log.warning("searching by words alone: %s %s", error.code, error.message)
     with db.reading(org_id):
         hits = search(org_id, query, known, min(limit, LIMIT_MAX), services.settings.data_dir / "index")
-    return Found(hits, words_only=not known, reason=None if known else reason)
+    return SearchResult(hits, words_only=not known, reason=None if known else reason)
 
 
 def _embedders(services: Services, org_id: UUID) -> list[Embedder]:
-    """One for each model whose vectors the org has: while they are changed, old and new ones are compared."""
+    """An embedder for each model whose vectors the org has: two while a model is being changed."""
     providers = services.providers
     with db.reading(org_id):
         used = lookup.embedding_models(org_id)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _PAGE_MARK = re.compile(r"^<!-- page (\d{1,6}) -->[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-# A run of underscores is looked at from its beginning alone: from each of them, long runs would take for ever.
+# A run of underscores is matched from its beginning alone; from each of them, long runs would take for ever.
 _EMPHASIS = re.compile(r"(?<!\\)[*`]+|(?<![\w\\])_+|(?<!\\)(?:(?<!_)|(?<=\\_))_++(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _RULE_ROW = re.compile(r"^[ \t]*+(?:-{3,}|\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?)[ \t]*$", re.MULTILINE)
@@ -40,7 +40,7 @@ class Unmarked:
     numbers: tuple[int, ...]
 
     def page_at(self, offset: int) -> int | None:
-        """The page on which a character stands."""
+        """The page of the character at this offset."""
         if not self.starts:
             return None
         return self.numbers[max(0, bisect_right(self.starts, offset) - 1)]
@@ -48,13 +48,13 @@ class Unmarked:
 
 @dataclass(frozen=True, slots=True)
 class Headings:
-    """Where each heading stands, and the path of titles that leads to it."""
+    """The offset of each heading, and the titles of the headings above it."""
 
     starts: tuple[int, ...]
     paths: tuple[str, ...]
 
     def at(self, offset: int) -> str | None:
-        """The heading under which a character stands."""
+        """The heading above the character at this offset."""
         position = bisect_right(self.starts, offset) - 1
         return self.paths[position] if position >= 0 else None
 
@@ -83,7 +83,7 @@ def _add_page(pages: list[MarkdownPage], number: int, text: str) -> None:
 
 
 def unmark(markdown: str, page_count: int | None) -> Unmarked:
-    """Take the page marks out of the text and remember where they stood."""
+    """Remove the page marks from the text, and remember their offsets."""
     pages = split_pages(markdown, page_count)
     starts, offset = [], 0
     for page in pages:
@@ -148,7 +148,7 @@ def _path(titles: list[str]) -> str:
 
 
 def plain(markdown: str) -> str:
-    """The words of a short piece of Markdown on one line, without its signs."""
+    """A short piece of Markdown as plain text on one line."""
     text = _RULE_ROW.sub("", _LINK.sub(r"\1", markdown))
     text = _LINE_START.sub("", text).replace("|", " ")
     return " ".join(_ESCAPE.sub(r"\1", _EMPHASIS.sub("", text)).split())

@@ -29,19 +29,19 @@ class WindowOfPages(RemotePiece[Extraction]):
 
     @property
     def key(self) -> str:
-        """As earlier versions reserved it."""
+        """The key under which it is reserved; the same as in earlier versions."""
         return content_key(self.operation_path)
 
     def start(self, progress: Progress) -> str:
-        """Send the file and ask for this window."""
+        """Send the file, asking for this window."""
         return self.extractor.start(self.file(), self.content_type, self.window)
 
     def poll(self, operation: str) -> Polled:
-        """Ask for the result."""
+        """Poll for the result."""
         return self.extractor.poll(operation)
 
     def read(self, answer: bytes) -> Extraction:
-        """Make an extraction of the answer."""
+        """Read a stored answer."""
         return self.extractor.read(answer, self.window)
 
     def units_of(self, result: Extraction) -> int:
@@ -78,7 +78,7 @@ def _windows(
     context: StageContext, extractor: RemoteExtractor, content_type: str, file: Callable[[], Path]
 ) -> tuple[Window, ...]:
     found, options = context.checkpoint.get(WINDOWS), extractor.options_key()
-    # An attempt under other settings may have cut the file otherwise.
+    # An attempt with other settings may have chosen other windows.
     if found and context.checkpoint.get(WINDOWS_FOR, options) == options:
         return tuple(Window(*pair) for pair in found)
     seconds = min(context.extract_timeout_seconds, context.remaining_seconds())
@@ -97,12 +97,12 @@ def _pages(window: Window) -> int:
 
 
 def _without_words(part: Extraction) -> Extraction:
-    """By far the most of a result, and in no page of ours: the stored answer keeps them, with their places."""
+    """Remove the words with their positions: most of the data, used by no page; the stored answer keeps them."""
     return replace(part, pages=tuple(replace(page, words=()) for page in part.pages))
 
 
 def joined(parts: Sequence[Extraction], windows: Sequence[Window]) -> Extraction:
-    """Make one extraction of those of all windows, in their order. Their pages know their own numbers."""
+    """Join the extractions of all windows, in order; their pages have their own numbers."""
     first = parts[0]
     markdown = "\n\n".join(part.markdown for part in parts)
     last = windows[-1].last
@@ -118,7 +118,7 @@ def joined(parts: Sequence[Extraction], windows: Sequence[Window]) -> Extraction
         partial=any(part.partial for part in parts),
         warnings=tuple(chain.from_iterable(part.warnings for part in parts)),
     )
-    # Each part was clean; together they may be too much.
+    # Each part is clean; together they may exceed a limit.
     return clean_extraction(whole)
 
 

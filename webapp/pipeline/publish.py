@@ -1,4 +1,4 @@
-"""The result becomes what readers see: all of it in one transaction, together with the end of the run."""
+"""The step `publish`: replaces what readers see by the new result, in the transaction that ends the run."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -31,28 +31,28 @@ from webapp.search.index import NewChunk
 from webapp.search.values import NamedValue
 
 TITLE_CHARACTERS_MAX = 300
-# A document has its text; a recording also what was heard, and what the notes say of it.
+# The artifacts that readers are served: a document has its Markdown, a recording all of these.
 _documents = cast(Table, Document.__table__)
 PUBLISHED = ("markdown", "audio", "sound", "transcript", "analysis")
 
 
 @dataclass(frozen=True)
 class Result:
-    """Everything that is published together."""
+    """A complete result, ready to be published."""
 
     extraction: Extraction
     chunks: Sequence[NewChunk]
-    standing: index.Standing
+    stored: index.StoredChunks
     embedding: Vector | None
-    """Where the document points as a whole; None where that stays as it is."""
+    """The document's vector, the mean of its passages'; None where it does not change."""
     model: str
     title: str | None
     artifacts: Mapping[str, str]
-    held: values.Held
+    found_values: values.FoundValues
 
 
 def publish(context: StageContext) -> None:
-    """The last step: swap the old result for the new one and end run and job; then clear up."""
+    """Run the last step: replace the old result, end run and job; then remove old artifacts."""
     context.step(
         PUBLISH,
         lambda: _gather(context),
@@ -64,52 +64,54 @@ def publish(context: StageContext) -> None:
 
 
 def end_published(context: StageContext) -> None:
-    """The run has succeeded, and what follows it is in line: both or neither."""
+    """End the run as succeeded and enqueue the job that follows it, in one transaction."""
     lifecycle.succeed_run(context.queue, context.lease)
     context.queue.enqueue([follow_up(context.lease, context.job_attempts)])
 
 
 def _gather(context: StageContext) -> Result:
     extraction, staged = load_extraction(context), load_chunks(context)
-    model, standing = context.providers.embedder.model, _standing(context)
+    model, stored = context.providers.embedder.model, _stored(context)
     vectors = None
-    if _models(standing) != {chunk.id: model for chunk in staged}:
-        # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
+    if _models(stored) != {chunk.id: model for chunk in staged}:
+        # Does nothing, unless the model was changed or the cache was emptied meanwhile.
         embed_missing(context, staged)
         vectors = load_vectors(context, {chunk.sha256 for chunk in staged})
     chunks = [_new_chunk(chunk, vectors[chunk.sha256] if vectors else None, model) for chunk in staged]
     return Result(
         extraction=extraction,
         chunks=chunks,
-        standing=standing,
+        stored=stored,
         embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]) if vectors else None,
         model=model,
         title=_title(extraction),
         artifacts=_published(context),
-        held=values.held_by(chunks, [NamedValue(each.name, each.value, each.page) for each in extraction.fields]),
+        found_values=values.values_in(
+            chunks, [NamedValue(each.name, each.value, each.page) for each in extraction.fields]
+        ),
     )
 
 
-def _standing(context: StageContext) -> index.Standing:
-    """What is published now. Nobody but a run of this document changes that, and no other one is at work."""
+def _stored(context: StageContext) -> index.StoredChunks:
+    """The passages that are published now. Only a run of this document changes them, and ours is the only one."""
     if context.is_first_result:
         return {}
     with reading(context.org_id):
-        return index.standing_in(context.org_id, context.document_id)
+        return index.stored_chunks(context.org_id, context.document_id)
 
 
-def _models(standing: index.Standing) -> dict[UUID, str | None]:
-    return {chunk_id: row.embedding_model for chunk_id, row in standing.items()}
+def _models(stored: index.StoredChunks) -> dict[UUID, str | None]:
+    return {chunk_id: row.embedding_model for chunk_id, row in stored.items()}
 
 
 def _published(context: StageContext) -> dict[str, str]:
-    """The blobs that readers are served from, by what they are."""
+    """The paths of the artifacts that readers are served, by kind."""
     made: Mapping[str, str] = {**context.checkpoint["artifacts"], **context.made}
     return {kind: made[kind] for kind in PUBLISHED if kind in made}
 
 
 def mean_direction(vectors: Sequence[Vector]) -> Vector:
-    """Where the vectors point together, at unit length; the first one's direction if they cancel out."""
+    """The mean of the vectors at unit length; the first one's direction if they cancel out."""
     mean: Vector = np.mean(np.asarray(vectors, dtype=np.float64), axis=0)
     length = float(np.linalg.norm(mean))
     return (mean / length).astype(np.float32) if length > 1e-9 else np.asarray(vectors[0], dtype=np.float32)
@@ -132,7 +134,7 @@ def _new_chunk(chunk: StagedChunk, vector: Vector | None, model: str) -> NewChun
 
 
 def _title(extraction: Extraction) -> str | None:
-    """What the file calls itself, else its first heading."""
+    """The file's own title, else its first heading."""
     if extraction.title:
         return extraction.title[:TITLE_CHARACTERS_MAX]
     headings = find_headings(unmark(extraction.markdown, extraction.page_count).text[:5_000])
@@ -141,12 +143,12 @@ def _title(extraction: Extraction) -> str | None:
 
 def _store(context: StageContext, result: Result) -> Stored:
     org_id, document_id = context.org_id, context.document_id
-    # Before any of its passages: whoever else holds on to them waits for the document's row, too.
+    # Before its passages: all who lock these lock the document's row first.
     transitions.lock(document_id, org_id)
     if not context.is_first_result:
         _remove_old(org_id, document_id, result.artifacts)
-    changed = index.replace(org_id, document_id, result.chunks, result.standing)
-    values.add(org_id, document_id, result.held)
+    changed = index.replace(org_id, document_id, result.chunks, result.stored)
+    values.add(org_id, document_id, result.found_values)
     _add_fields(org_id, document_id, result.extraction.fields)
     _add_tables(org_id, document_id, result.extraction)
     paths = [{"kind": kind, "path": path} for kind, path in result.artifacts.items()]
@@ -179,7 +181,7 @@ def _described_by(*names: str) -> Update:
 
 
 def _remove_old(org_id: UUID, document_id: UUID, artifacts: Mapping[str, str]) -> None:
-    """Remove what the result before brought, but for passages that go on."""
+    """Remove the old result, except for its passages."""
     replaced.remember(org_id, document_id, kept=set(artifacts.values()))
     values.remove(org_id, document_id)
     for table in (DocumentField, DocumentTable, Artifact):
@@ -224,12 +226,12 @@ def _add_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> None
 
 
 def _share(confidence: float | None) -> float | None:
-    """Between 0 and 1, as the table demands of it; nothing where it is no number."""
+    """A confidence between 0 and 1, as the table's CHECK demands; None for NaN."""
     if confidence is None or math.isnan(confidence):
         return None
     return min(1.0, max(0.0, confidence))
 
 
 def _finite(polygon: Sequence[float] | None) -> list[Any] | None:
-    """JSON has no word for infinity."""
+    """A polygon without infinite numbers, which JSON can't express."""
     return list(polygon) if polygon and all(math.isfinite(number) for number in polygon) else None

@@ -1,4 +1,4 @@
-"""Work at a service that may take minutes: each piece is paid for once, and no worker waits for it.
+"""Calls to a service that may take minutes: each is paid for once, and no worker waits for it.
 
 The life of one call:
 
@@ -48,7 +48,7 @@ ANSWERED = "answered"
 
 @dataclass(frozen=True)
 class RemotePiece(ABC, Generic[Result]):
-    """What one call is made for, and where its answer and its operation are stored."""
+    """One call: what it asks for, and where its answer and its operation are stored."""
 
     answer_path: str
     operation_path: str
@@ -57,7 +57,7 @@ class RemotePiece(ABC, Generic[Result]):
 
     @property
     def key(self) -> str:
-        """Under which the answer is reserved."""
+        """The key under which the answer is reserved."""
         return content_key(self.answer_path)
 
     @property
@@ -67,27 +67,27 @@ class RemotePiece(ABC, Generic[Result]):
 
     @abstractmethod
     def start(self, progress: Progress) -> str | bytes:
-        """Make the call: the id of its operation, or the answer where it comes at once."""
+        """Make the call; returns the id of its operation, or the answer if it comes at once."""
 
     @abstractmethod
     def read(self, answer: bytes) -> Result:
         """Read a stored answer; ValueError where it can't be read."""
 
     def poll(self, operation: str) -> Polled:
-        """Look how far an operation is."""
+        """Ask the service how far an operation is."""
         raise ProviderUnavailable(f"there is no operation {operation}: answers come at once")
 
     def forget(self, operation: str) -> None:
         """Have the service remove an operation whose answer is stored; best effort."""
 
     def units_of(self, result: Result) -> int:
-        """What the call came to."""
+        """The units that the call really cost."""
         return self.units
 
 
 @dataclass(frozen=True)
 class StartedOperation:
-    """Work that goes on at the service, as its blob says."""
+    """An operation at the service, as its blob says."""
 
     id: str
     call_id: UUID | None
@@ -111,12 +111,12 @@ class StartedOperation:
 
 @dataclass
 class RemoteWork(Generic[Result]):
-    """The pieces of a job's work at a service, and how far each is."""
+    """The calls of one job to a service, and how far each is."""
 
     context: StageContext
     provider: str
     operation: str
-    """What the ledger calls it: extract, transcribe, analyze."""
+    """Its name in the ledger: extract, transcribe, analyze."""
     pieces: Sequence[RemotePiece[Result]]
     calls_at_once: int = sys.maxsize
     poll_seconds: float | None = None
@@ -127,14 +127,14 @@ class RemoteWork(Generic[Result]):
     """Pieces that other jobs are paying for."""
 
     def start(self) -> int:
-        """Make the calls that nobody made yet, and say how many; Snoozed where some can't be made now."""
+        """Make the calls that were not made yet; returns how many. Snoozed if some can't be made now."""
         self._find_stored()
         missing = [piece for piece in self.pieces if not self._is_known(piece)]
         self._snooze([wait for piece in missing if (wait := self._call(piece)) is not None])
         return len(missing)
 
     def finish(self) -> Iterator[Result]:
-        """Do for each piece what can be done now, and read the answers; Snoozed until all of them are there."""
+        """Make or poll each call, then read the answers; Snoozed until all of them are there."""
         self._find_stored()
         self._snooze([wait for piece in self.pieces if (wait := self._go_on(piece)) is not None])
         return (self._read(piece) for piece in self.pieces)
@@ -147,7 +147,7 @@ class RemoteWork(Generic[Result]):
         folders = {piece.answer_path.rpartition("/")[0] for piece in self.pieces}
         blobs = self.context.providers.blobs
         self._stored = {info.path: info.modified_at for folder in folders for info in blobs.list(f"{folder}/")}
-        # Their calls may have been made by a process that died before it booked them.
+        # Their process may have died before it wrote the ledger lines.
         if known := [piece.key for piece in self.pieces if self._is_known(piece)]:
             end_found(self.context, known)
 
@@ -167,13 +167,13 @@ class RemoteWork(Generic[Result]):
         return sum(map(self._is_under_way, self.pieces))
 
     def _go_on(self, piece: RemotePiece[Result]) -> float | None:
-        """In how many seconds to come back; None when the answer is there."""
+        """Go on with a call; returns in how many seconds to come back, or None when the answer is there."""
         if not self._is_known(piece) and (wait := self._call(piece)) is not None:
             return wait
         return self._poll(piece) if piece.operation_path in self._stored else None
 
     def _call(self, piece: RemotePiece[Result]) -> float | None:
-        """Make the call of a piece; in how many seconds to come back where it can't be made now."""
+        """Make a call; returns in how many seconds to come back if it can't be made now."""
         if self._under_way() >= self.calls_at_once:
             return POLL_AFTER_SECONDS_MAX
         self.context.check()
@@ -183,7 +183,7 @@ class RemoteWork(Generic[Result]):
             self._others += 1
             return others.seconds
         except (Waits, RateLimited) as error:
-            # While other pieces are under way the job makes progress, and needs no attempt for its patience.
+            # While other calls are under way the job makes progress, so waiting counts no attempt.
             if not self._under_way():
                 raise
             return self._slow_down(error) if isinstance(error, RateLimited) else POLL_AFTER_SECONDS_MAX
@@ -206,7 +206,7 @@ class RemoteWork(Generic[Result]):
         self._keep(piece, call, brought, monotonic() - began)
 
     def _came_meanwhile(self, piece: RemotePiece[Result], call: Call) -> bool:
-        """Look once more now that nobody else may pay; a call that is not made after all leaves no line."""
+        """Look for the answer once more, now that it is reserved; if it is there, the call is not made."""
         is_known = True
         try:
             paths = (piece.answer_path, piece.operation_path)
@@ -230,7 +230,7 @@ class RemoteWork(Generic[Result]):
         self._stored[blob.path] = utc_now()
 
     def _poll(self, piece: RemotePiece[Result]) -> float | None:
-        """Poll a piece's operation; in how many seconds to come back, or None when the answer is there."""
+        """Poll an operation; returns in how many seconds to come back, or None when the answer is there."""
         operation = self._operation(piece)
         if piece.answer_path in self._stored:
             # The process died after the answer was stored and before the line said what the call came to.
@@ -275,7 +275,7 @@ class RemoteWork(Generic[Result]):
         return max(POLL_AFTER_SECONDS_MIN, grown, POLL_AFTER_SECONDS if asked is None else asked)
 
     def _complete(self, piece: RemotePiece[Result], operation: StartedOperation, units: int) -> None:
-        """The answer is stored: book what it came to, and remove the operation."""
+        """After the answer is stored: correct the ledger line, and remove the operation."""
         with self.context.transaction():
             self._book(piece, operation, units, "ok")
             answered = len(self.pieces) - self.unanswered()
@@ -286,7 +286,7 @@ class RemoteWork(Generic[Result]):
             self._remove_operation(piece)
 
     def _end(self, piece: RemotePiece[Result], operation: StartedOperation, error: ProviderError) -> None:
-        """The operation brought nothing. One that the service lost may be on its bill all the same."""
+        """End an operation without an answer: "error", or "unknown" where the service lost it and may charge."""
         outcome = "unknown" if isinstance(error, OperationLost) else "error"
         with self.context.transaction():
             self._book(piece, operation, piece.units if outcome == "unknown" else 0, outcome)
@@ -306,7 +306,7 @@ class RemoteWork(Generic[Result]):
         self._stored.pop(piece.operation_path, None)
 
     def _read(self, piece: RemotePiece[Result]) -> Result:
-        """Read a stored answer. One that can't be read is as good as none: the next try asks anew."""
+        """Read a stored answer; one that can't be read is removed, so that the next try calls again."""
         blobs = self.context.providers.blobs
         try:
             return piece.read(blobs.read_bytes(piece.answer_path))
@@ -317,7 +317,7 @@ class RemoteWork(Generic[Result]):
 
 @contextmanager
 def local_file(blobs: BlobStore, path: str) -> Iterator[Callable[[], Path]]:
-    """A function that gives a blob as a local file, fetched by its first call: most attempts need none."""
+    """A function that returns a blob as a local file, fetched only when it is first called."""
     with ExitStack() as copies:
         yield cache(lambda: copies.enter_context(blobs.local_copy(path)))
 

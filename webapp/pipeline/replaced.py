@@ -1,4 +1,4 @@
-"""Artifacts that a newer result has replaced: still there for whoever was told their paths, removed some time later."""
+"""Artifacts that a newer result has replaced: kept for a day, for readers who were given their paths before."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from webapp.documents.model import Artifact, ReplacedArtifact
 
 
 @dataclass(frozen=True)
-class Replaced:
-    """A blob that readers were served once."""
+class ReplacedBlob:
+    """A replaced artifact, to be removed."""
 
     org_id: UUID
     path: str
 
 
 def remember(org_id: UUID, document_id: UUID, kept: Collection[str]) -> None:
-    """Note what readers are served now and will not be any more, but for `kept`, in the transaction that replaces it.
+    """Record the artifacts that are being replaced, except for `kept`, in the transaction that replaces them.
 
-    Answers that were paid for lie elsewhere. They stay for as long as their document does.
+    Paid answers are stored elsewhere, for as long as their document exists.
     """
     of_document = (Artifact.org_id == org_id, Artifact.document_id == document_id)
     served = session().scalars(select(Artifact.path).where(*of_document))
@@ -38,20 +38,20 @@ def remember(org_id: UUID, document_id: UUID, kept: Collection[str]) -> None:
 
 
 def paths_of(org_id: UUID, document_id: UUID) -> set[str]:
-    """What of a document somebody may still be reading."""
+    """The replaced artifacts of a document that somebody may still be reading."""
     found = select(ReplacedArtifact.path)
     found = found.where(ReplacedArtifact.org_id == org_id, ReplacedArtifact.document_id == document_id)
     return set(session().scalars(found))
 
 
-def older_than(seconds: float, limit: int) -> Sequence[Replaced]:
-    """What was replaced so long ago, of all orgs, the oldest first."""
+def older_than(seconds: float, limit: int) -> Sequence[ReplacedBlob]:
+    """The artifacts that were replaced so long ago, of all orgs, oldest first."""
     found = select(ReplacedArtifact.org_id, ReplacedArtifact.path).where(ReplacedArtifact.replaced_at < after(-seconds))
     rows = session().execute(found.order_by(ReplacedArtifact.replaced_at, ReplacedArtifact.path).limit(limit))
-    return [Replaced(*row) for row in rows]
+    return [ReplacedBlob(*row) for row in rows]
 
 
 def forget(paths: Collection[str]) -> None:
-    """These blobs are gone."""
+    """Delete the rows of these blobs, which were removed."""
     gone = delete(ReplacedArtifact).where(ReplacedArtifact.path.in_(paths))
     session().execute(gone.execution_options(synchronize_session=False))

@@ -1,7 +1,7 @@
-"""The checkpointed step: compute without the database, then store under the lease, all or nothing.
+"""A stage's context, with the checkpointed step: compute without the database, then store under the lease.
 
-What a step has done is written with the next commit: before and after a paid call, when half a second of work would be
-lost, with the job's last step, or with the end of the attempt. A process that is killed loses no more than that.
+What a step has done is committed before and after a paid call, when half a second of work would be lost, with the job's
+last step, or at the end of the attempt. A process that is killed loses what is not committed.
 """
 
 import threading
@@ -32,13 +32,13 @@ from webapp.search.neighbours import Rules
 
 Result = TypeVar("Result")
 
-# What is not stored after so long is stored: with a look now and then and a commit that is half a second.
+# Uncommitted work is saved after so long; with the saver's interval and the commit that is half a second.
 SAVE_AFTER_SECONDS = 0.4
 PROGRESS_EVERY_SECONDS = 1.0
 RETRY_PAUSE_SECONDS = 1.0
 RETRY_AFTER_SECONDS_MAX = 30.0
 MESSAGE_LENGTH_MAX = 300
-# The checkpoint's entry for the step in which a job went to wait for the outside world.
+# The checkpoint's entry for the step in which the job began to wait.
 WAITS_IN = "waits_in"
 
 
@@ -49,12 +49,12 @@ class Stopping(Protocol):
         """Whether the process was asked to stop."""
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for that, at most so long; True when it was asked."""
+        """Wait for that, at most so long; returns whether it was asked."""
 
 
 @dataclass
 class StageContext:
-    """All that a stage works with: its job, the providers, the time it has, and its checkpoint."""
+    """Everything that a stage works with: lease, queue, providers, deadline, checkpoint."""
 
     lease: Lease
     queue: JobQueue
@@ -74,7 +74,7 @@ class StageContext:
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
     parsed: dict[str, Any] = field(init=False, default_factory=dict)
-    """What artifacts say, by their paths: their content never changes."""
+    """Parsed artifacts by path: an artifact never changes."""
     vectors: dict[str, NDArray[np.float32]] = field(init=False, default_factory=dict)
     """The vectors that this attempt computed on this machine, by the hash of their text."""
     made: dict[str, str] = field(init=False, default_factory=dict)
@@ -100,7 +100,7 @@ class StageContext:
 
     @property
     def org_id(self) -> UUID:
-        """Whose document it is."""
+        """The org of the job."""
         return self.lease.org_id
 
     @property
@@ -114,23 +114,23 @@ class StageContext:
         return self.lease.run_id
 
     def remaining_seconds(self) -> float:
-        """What is left of the run's time; never negative."""
+        """The seconds until the run's deadline; never negative."""
         return max(0.0, self.deadline - monotonic())
 
     def artifact(self, name: str) -> str:
         """The path of an artifact that an earlier step made."""
         if name not in self.made and name not in self.checkpoint["artifacts"]:
-            # The step that names it is not stored yet.
+            # The step that made it is not stored yet.
             self.save()
         return self.made.get(name) or str(self.checkpoint["artifacts"][name])
 
     def make(self, name: str, path: str, data: bytes, *, is_published: bool = False) -> None:
-        """Let an artifact be stored at this path with the next commit."""
+        """Store an artifact at this path with the next commit."""
         self.unsaved_blobs[path] = UnsavedBlob(data, is_published)
         self.made[name] = path
 
     def check(self) -> None:
-        """Between two pieces of work: Drained or OutOfTime where no more may be begun."""
+        """Raise Drained or OutOfTime if the attempt has to stop; call it between two pieces of work."""
         if self.stopping.is_set():
             raise Drained
         if self.remaining_seconds() <= 0:
@@ -138,10 +138,10 @@ class StageContext:
 
     @contextmanager
     def transaction(self, last: Unsaved | None = None) -> Iterator[Session]:
-        """A write transaction that does nothing unless the job is still this worker's.
+        """A write transaction under the job's lease; LeaseLost.
 
-        What is unsaved is written first. `last` is the job's last step, which is stored only together with what the
-        caller does in here to end the job: it must never be done without that.
+        Unsaved work is written first. `last` is the job's last step: it is stored only in the transaction in which the
+        caller ends the job.
         """
         with self._saving, self._checkpoint_restored_unless_ended(last):
             self._saved_at = monotonic()
@@ -159,7 +159,7 @@ class StageContext:
 
     @contextmanager
     def _checkpoint_restored_unless_ended(self, last: Unsaved | None) -> Iterator[None]:
-        """A job that could not be ended has not done its last step: the attempt's end must not store that it has."""
+        """Undo the last step's change of the checkpoint if the job could not be ended."""
         before = dict(self.checkpoint)
         try:
             yield
@@ -170,17 +170,17 @@ class StageContext:
             raise
 
     def save(self) -> None:
-        """Store what is unsaved."""
+        """Commit unsaved work."""
         with self.transaction():
             pass
 
     def save_if_due(self) -> None:
-        """Store what is unsaved if it would be too much to lose."""
+        """Commit unsaved work if the last commit was long enough ago."""
         if self._unsaved and monotonic() - self._saved_at >= self.save_after_seconds:
             self.save()
 
     def save_at_end(self) -> None:
-        """Store what the attempt has done, before its end; what cannot be stored will be done again. LeaseLost."""
+        """Commit unsaved work before the end of the attempt; what can't be stored will be done again. LeaseLost."""
         try:
             if self._unsaved:
                 self.save()
@@ -192,14 +192,14 @@ class StageContext:
             self._unsaved.clear()
 
     def later(self, store: Callable[[], None]) -> None:
-        """Write this with the next commit."""
+        """Call this in the transaction of the next commit."""
         if self.current is not None:
             self._add(Unsaved(self.current, None, store=store))
 
     def progress(self, fraction: float) -> None:
-        """Say how much of the current step is done (0 to 1); written about once a second at most.
+        """Report how much of the current step is done (0 to 1); written about once a second at most.
 
-        A database that is away ends no work by it: it may be back before there is something to store.
+        Temporary errors of the database are ignored here: it may be back before something must be stored.
         """
         step = self.current
         if step is None or monotonic() - self._saved_at < PROGRESS_EVERY_SECONDS:
@@ -213,7 +213,7 @@ class StageContext:
                 raise
 
     def remember(self, name: str, value: Any, fraction: float | None = None) -> None:
-        """Keep something of a step's own in the checkpoint, as part of the caller's `transaction()`."""
+        """Write a step's own entry to the checkpoint, inside the caller's `transaction()`."""
         self.checkpoint[name] = value
         step = self.current
         if fraction is not None and step is not None:
@@ -234,7 +234,7 @@ class StageContext:
         """
         self.check()
         self.current = step
-        # A last step that was stored has ended its job.
+        # A stored last step would have ended its job, so it can't be done already.
         if end is None and self._is_done(step):
             self._add(Unsaved(step, EventKind.STEP_REUSED, {"from": "checkpoint"}))
             return
@@ -268,7 +268,7 @@ class StageContext:
             try:
                 return compute()
             except (Snoozed, Waits):
-                # Coming back is no new beginning: the next attempt goes on with this step.
+                # So that the next attempt goes on with this step without another STEP_STARTED.
                 self.checkpoint[WAITS_IN] = step.doing
                 raise
             except ProviderError as error:
@@ -276,7 +276,7 @@ class StageContext:
             attempt += 1
 
     def _after_failure(self, step: Step, error: ProviderError, attempt: int) -> None:
-        """Return when the step is to be tried again; raise what the attempt ends with otherwise."""
+        """Wait and return if the step is to be tried again; else raise what ends the attempt."""
         pause = self._pause(error)
         details = {"code": str(error.code), "message": error.message[:MESSAGE_LENGTH_MAX], "attempt": attempt}
         if error.permanent or attempt >= self.step_attempts or pause is None:
@@ -285,17 +285,16 @@ class StageContext:
                 raise OutOfTime from error
             raise error
         if isinstance(error, RateLimited):
-            # This try waits for itself; the others must not run into the same answer.
+            # This attempt waits below; other jobs must not get the same refusal.
             self.queue.slow(self.lease.stage, pause)
         self._add(Unsaved(step, EventKind.STEP_RETRIED, details))
         if self.stopping.wait(pause):
             raise Drained from error
 
     def _pause(self, error: ProviderError) -> float | None:
-        """How long to wait before the second try; None where it is left to the queue, or is too late.
+        """How long to wait before the next try; None if the queue should retry, or it would be too late.
 
-        A provider that asks for patience is not asked again by this thread while the job has
-        attempts left: the queue then waits without holding a worker.
+        While the job has attempts left, a Retry-After is left to the queue, which waits without occupying a worker.
         """
         pause = max(self.retry_pause_seconds, error.retry_after_seconds or 0.0)
         has_attempts = self.lease.attempts + 1 < self.lease.max_attempts
@@ -309,7 +308,7 @@ class StageContext:
         self.save_if_due()
 
     def _store_blobs(self, *, ends_run: bool) -> None:
-        """Where a committed row names a path, there is a blob."""
+        """Store the blobs first, so that a committed row never names a missing one."""
         for path, blob in list(self.unsaved_blobs.items()):
             if blob.is_published or not ends_run:
                 self.providers.blobs.put_bytes(path, blob.data)

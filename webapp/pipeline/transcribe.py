@@ -1,4 +1,4 @@
-"""The stages `transcribe_start` and `transcribe_poll`: sound -> what was said.
+"""The stages `transcribe_start` and `transcribe_poll`: sound -> transcript.
 
 A recording is cut into clips, and each clip is a call of its own (`remote_work`).
 """
@@ -33,7 +33,7 @@ UNANSWERED = "unanswered"
 
 @dataclass(frozen=True)
 class ClipOfRecording(RemotePiece[Transcript]):
-    """One clip: what was said in it."""
+    """The transcription of one clip."""
 
     context: StageContext
     clip: Clip
@@ -41,7 +41,7 @@ class ClipOfRecording(RemotePiece[Transcript]):
 
     @property
     def timeout_seconds(self) -> float:
-        """A clip may take as long as its run."""
+        """A clip may take as long as the run has left."""
         return self.context.remaining_seconds()
 
     def start(self, progress: Progress) -> str | bytes:
@@ -51,7 +51,7 @@ class ClipOfRecording(RemotePiece[Transcript]):
         return found.id if isinstance(found, Operation) else found.to_json()
 
     def poll(self, operation: str) -> Polled:
-        """Ask for the result."""
+        """Poll for the result."""
         try:
             transcript = speech(self.context).recogniser.fetch(Operation(operation), self.clip)
         except OperationLost as error:
@@ -59,27 +59,27 @@ class ClipOfRecording(RemotePiece[Transcript]):
         return StillRunning() if transcript is None else Done(transcript.to_json(), self.units)
 
     def forget(self, operation: str) -> None:
-        """Have the result removed at the service."""
+        """Remove the result at the service."""
         speech(self.context).recogniser.forget(Operation(operation))
 
     def read(self, answer: bytes) -> Transcript:
-        """Read what `poll` or `start` gave."""
+        """Read a stored answer."""
         return Transcript.from_json(answer)
 
 
 @dataclass(frozen=True)
 class Started:
-    """How many clips were sent now, how many had been before, and how many have no answer yet."""
+    """How many clips were sent now and before, and how many have no answer yet."""
 
     sent: int
     known: int
     unanswered: int
     seconds: int
-    """How long all clips are together."""
+    """The length of all clips together."""
 
 
 def transcribe_start(context: StageContext) -> None:
-    """The stage: send every clip that was not sent yet."""
+    """Run the stage: send every clip that was not sent yet."""
     context.step(
         START_TRANSCRIPTION,
         lambda: _start(context),
@@ -96,7 +96,7 @@ def transcribe_start(context: StageContext) -> None:
 
 
 def transcribe_poll(context: StageContext) -> None:
-    """The stage: fetch what is ready. While something is missing the job is delayed, which holds no worker."""
+    """Run the stage: fetch the answers that are ready. While some are missing, the job is delayed."""
     context.step(
         TRANSCRIBE,
         lambda: _assemble(context),

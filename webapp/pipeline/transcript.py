@@ -1,4 +1,4 @@
-"""What was said, in the forms in which it is read: Markdown with its times, subtitles, plain text."""
+"""A transcript in the forms in which it is read: Markdown with times, subtitles, plain text."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ PAUSE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """Where each segment stands in the Markdown, and when it was said."""
+    """The position of each segment in the Markdown, and its times."""
 
     starts: tuple[int, ...] = ()
     segments: tuple[Segment, ...] = ()
@@ -118,7 +118,7 @@ def _moment(seconds: float, mark: str) -> str:
 
 
 def _end(segment: Segment) -> float:
-    # A subtitle of no length is shown by no player.
+    # Players don't show a subtitle without a length.
     return max(segment.end, segment.start + 0.1)
 
 

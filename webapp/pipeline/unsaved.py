@@ -1,4 +1,4 @@
-"""What a step did and is not stored yet: it is kept in memory until the next commit."""
+"""Work of an attempt that is not committed yet."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from webapp.runs.stages import Step, progress_at
 
 @dataclass(frozen=True)
 class Stored:
-    """What a step's store tells the checkpoint and the timeline."""
+    """The result of a step's store, for the checkpoint and the timeline."""
 
     artifacts: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -26,12 +26,12 @@ class UnsavedBlob:
 
     data: bytes
     is_published: bool
-    """Whether readers are served from it; once a result is published nobody needs the others."""
+    """Whether readers are served it; the others are not needed once the result is published."""
 
 
 @dataclass(frozen=True)
 class Unsaved:
-    """Something that happened in a step: a line of the timeline, if it has one, and what is stored with it."""
+    """A timeline event of a step, if there is one, and what is stored with it."""
 
     step: Step
     kind: EventKind | None
@@ -40,11 +40,11 @@ class Unsaved:
     at: float = field(default_factory=monotonic)
 
     def kind_of_line(self, stored: Stored | None) -> EventKind | None:
-        """What the timeline says of it."""
+        """The kind of its timeline event; None for no event."""
         return EventKind.STEP_REUSED if stored and stored.reused else self.kind
 
     def seconds_before(self, moment: float) -> float:
-        """How long ago it happened, in whole milliseconds like SQLite's clock, so that lines keep their order."""
+        """How long ago it happened, in whole milliseconds like SQLite's clock, so that events keep their order."""
         return math.floor((moment - self.at) * 1000) / 1000
 
     def enter(self, checkpoint: dict[str, Any], stage: str, stored: Stored | None, made: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Jobs that wait for others' answers, for room or for money: that time does not count against their run's."""
+"""Delays jobs that wait for others' answers, for space or for money; their run's time limit is extended by it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from webapp.jobs.queue import WAITS_FOR, JobQueue, Lease
 from webapp.pipeline.steps import StageContext
 from webapp.runs import transitions
 
-# The checkpoint's entry for when the job went to wait.
+# The checkpoint's entry for when the job began to wait.
 WAITS_SINCE = "waits_for_others_since"
 
 
@@ -39,7 +39,7 @@ def wait_for_others(context: StageContext, seconds: float) -> None:
 def wait_for(context: StageContext, waits: Waits) -> None:
     """Delay a job that may not make a paid call now; no attempt is counted. LeaseLost.
 
-    Without room the whole stage is paused until there is room (`stage_pause.resume_with_room`). For money only this
+    Where nothing can be stored the whole stage is paused (until `stage_pause.resume_with_space`). For money only this
     job waits.
     """
     queue, lease = context.queue, context.lease
@@ -59,7 +59,7 @@ def wait_for(context: StageContext, waits: Waits) -> None:
 
 
 def end_waiting(queue: JobQueue, lease: Lease) -> tuple[Lease, float]:
-    """A claimed job without its mark, and for how long it has waited: its run may take so much longer. LeaseLost."""
+    """Remove the mark from a claimed job and extend its run's time; returns lease and waited seconds. LeaseLost."""
     since = lease.checkpoint.get(WAITS_SINCE)
     if since is None:
         return lease, 0.0
@@ -74,7 +74,7 @@ def end_waiting(queue: JobQueue, lease: Lease) -> tuple[Lease, float]:
 
 
 def that_wait(queue: JobQueue, run_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of these runs whose job waits for others or for money, or was claimed a moment ago.
+    """Those of these runs whose job waits for others or for money, or was just claimed after that.
 
     The mark is removed after the claim, in the transaction that gives the run more time.
     """

@@ -1,4 +1,4 @@
-"""Which blob paths are allowed, for every store alike: what we make ourselves and nothing else."""
+"""The blob paths that every store allows: those that we make ourselves, nothing else."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The folder where uploads grow before they are blobs, and the broom for what crashes left there."""
+"""The folder where uploads are written before they are blobs, and its clean-up after crashes."""
 
 from contextlib import suppress
 from pathlib import Path

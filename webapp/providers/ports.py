@@ -61,7 +61,7 @@ class BlobStore(Protocol):
         """Walk the blobs below a folder, sorted by path; "" walks the whole store."""
 
     def local_copy(self, path: str) -> AbstractContextManager[Path]:
-        """Lend a blob as a local file, to be read only and only inside the `with`; BlobMissing."""
+        """Give a blob as a local file, to be read only, inside the `with`; BlobMissing."""
 
     def incoming(self) -> Path:
         """Give the folder for uploads on their way in: from there `put_file` is cheapest."""
@@ -72,7 +72,7 @@ class BlobStore(Protocol):
     def check(self) -> None:
         """Raise ProviderUnavailable unless the store takes writes now."""
 
-    def check_room(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
+    def check_space(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
         """Raise ProviderUnavailable unless so many bytes can be stored. A test write that old counts as a new one."""
 
 
@@ -208,7 +208,7 @@ class Providers:
     """One implementation for each role, as the settings choose them.
 
     Where there is a remote extractor it reads what it accepts, and the other one reads the rest. Where a local
-    copy of a blob has to be fetched, `copies` lends one that is kept for a while.
+    copy of a blob has to be fetched, `copies` gives one that is kept for a while.
     """
 
     blobs: BlobStore

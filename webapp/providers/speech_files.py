@@ -11,7 +11,7 @@ CutFile = Callable[[Path, Clip, float], AbstractContextManager[Path]]
 
 
 def cut_with(reader: SoundReader) -> CutFile:
-    """Give a function that lends a clip as an Ogg Opus file, which is gone afterwards."""
+    """A function that gives a clip as an Ogg Opus file, which is removed afterwards."""
 
     @contextmanager
     def cut(audio: Path, clip: Clip, timeout_seconds: float) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""The one place where text that came out of a file is made fit to be stored.
+"""Makes text that comes out of a file fit to be stored; the only place that does.
 
 Databases refuse U+0000 and lone surrogates, and both occur in crafted files. Every extractor's
 result goes through `clean_extraction` before it leaves the providers.
@@ -45,7 +45,7 @@ def clean_text(text: str, characters_max: int | None = None) -> str:
 
 
 def clean_line(text: str | None, characters_max: int = NAME_CHARACTERS_MAX) -> str | None:
-    """Clean a text that stands on one line, such as a title; None if nothing is left."""
+    """Clean a text of one line, such as a title; None if nothing is left."""
     return None if text is None else " ".join(clean_text(text).split())[:characters_max].strip() or None
 
 

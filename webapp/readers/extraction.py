@@ -36,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word where it stands on its page; `polygon` as that of a field."""
+    """One word and its position on its page; `polygon` as that of a field."""
 
     text: str
     confidence: float | None = None
@@ -45,7 +45,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page's plain text and size, and its words where the extractor says where they stand."""
+    """One page's plain text and size, and its words where the extractor gives their positions."""
 
     number: int
     text: str

@@ -45,7 +45,7 @@ def tidy(markdown: str) -> str:
 def drop_running_heads(pages: Sequence[str]) -> list[str]:
     """Keep heads and feet that repeat from page to page once only, and drop page numbers.
 
-    Dropping them all would lose what stands nowhere else, such as an invoice's number.
+    Dropping them all would lose what is nowhere else, such as an invoice's number.
     """
     blocks = [page.split("\n\n") for page in pages]
     counts = Counter(block for page in blocks for block in {page[i].strip() for i in _edges(page)})

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes: names lie, and a refusal should name what came."""
+"""Recognises a file by its first bytes, since its name may be wrong."""
 
 import re
 from codecs import getincrementaldecoder
@@ -21,7 +21,7 @@ from webapp.readers.filetypes import (
 # Printers and mail programs put a little before a PDF's header, and its readers look this far for it.
 PDF_HEADER_WITHIN = 1024
 HEAD_BYTES = 8192
-# What begins the files whose kind stands at their eighth byte.
+# The beginnings of files whose kind is given at their eighth byte.
 _IN_CHUNKS = (b"RIFF", b"RIFX", b"RF64", b"BW64", b"FORM")
 _MAIL = re.compile(
     rb"(?:(?:Received|Return-Path|From|To|Subject|Date|Message-ID|MIME-Version):[^\n]*\n(?:[ \t][^\n]*\n)*){3}",
@@ -38,7 +38,7 @@ def sniff(head: bytes, filename: str) -> FileType:
     """Say what a file is by its first `HEAD_BYTES`; the name decides only between kinds of text."""
     if not head:
         return filetype("application/x-empty")
-    # Containers come first: what stands within them, a PDF among it, says nothing about the whole.
+    # Containers come first: what is inside, perhaps a PDF, says nothing about the whole.
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _container(head, filename)
     for offset, mark, found in _MARKS:
@@ -68,7 +68,7 @@ def _container(head: bytes, filename: str) -> FileType:
 
 
 def _is_pdf(head: bytes, filename: str) -> bool:
-    """Whether a PDF's header stands where its readers look for it, and not just in a text that mentions it."""
+    """Whether a PDF's header is where its readers look for it, and not just in a text that mentions it."""
     near = head[:PDF_HEADER_WITHIN]
     if _PDF_BEGINS.match(near):
         return True

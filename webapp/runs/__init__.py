@@ -1,1 +1,1 @@
-"""A run's life: queued, started, retried, ended; what is forgotten of it."""
+"""Runs: how they are queued, retried and ended, the table of stages, and what is deleted after a time."""

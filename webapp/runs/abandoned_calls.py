@@ -1,4 +1,4 @@
-"""Reserved calls whose answers will not come, since the process that made them is gone."""
+"""Ends the reservations of calls whose process is known to be gone."""
 
 from collections.abc import Collection
 from typing import cast
@@ -14,6 +14,6 @@ _rows = cast(Table, CallReservation.__table__)
 
 
 def abandon_calls(job_ids: Collection[UUID] | None) -> None:
-    """Wait no longer for the answers of these jobs (None: of all): their process is known to be gone."""
+    """Let nobody wait for the answers of these jobs (None: of all) any longer."""
     ended = update(_rows).where(_rows.c.ends_at > now())
     session().execute((ended if job_ids is None else ended.where(_rows.c.job_id.in_(job_ids))).values(ends_at=now()))

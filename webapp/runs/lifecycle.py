@@ -1,7 +1,7 @@
-"""Runs and jobs together: what happens to a run happens to its jobs in the same transaction.
+"""The life of runs together with their jobs: both change in the same transaction.
 
-Locks are always taken in one order, job before document, because a worker's transaction begins
-with its job (the fence). Whoever ends a run from outside therefore ends its jobs first.
+Locks are always taken in one order, job before document, because a worker's transaction begins with its job (the
+fence). So a run that is ended from outside has its jobs ended first.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from webapp.db import session, transaction
 from webapp.db.errors import Trouble
 from webapp.documents import events
 from webapp.documents.states import EventKind, FailureType, LiveRun, RunState, RunTrigger
-from webapp.jobs.queue import Job, JobError, JobQueue, Lease, NewJob, Reset
+from webapp.jobs.queue import JobError, JobQueue, JobSnapshot, Lease, NewJob, Reset
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus, Priority
 from webapp.provider_errors import BadInput, ProviderError, RateLimited
@@ -24,7 +24,7 @@ from webapp.runs.transitions import Ended
 
 
 class EndCode(StrEnum):
-    """Why a run ended, where no provider's failure code says it; one sentence for people belongs to each."""
+    """Why a run failed, where it was no provider's error; pages have a sentence for each."""
 
     PROCESS_TERMINATED = "process_terminated"
     WORKER_SILENT = "worker_silent"
@@ -33,8 +33,8 @@ class EndCode(StrEnum):
     UNEXPECTED = "unexpected"
 
 
-class Refusal(StrEnum):
-    """Why a job is not tried again, or not cancelled."""
+class JobRefusal(StrEnum):
+    """Why a job can't be retried or cancelled."""
 
     UNKNOWN = "unknown"
     NOT_FAILED = "not_failed"
@@ -43,7 +43,7 @@ class Refusal(StrEnum):
 
 
 class _Lost(Exception):
-    """Somebody else ended the run first: what was done on its behalf is undone."""
+    """Somebody else ended the run first; raised to roll back."""
 
 
 def queue_run(
@@ -57,9 +57,9 @@ def queue_run(
     checkpoint: Mapping[str, Any] | None = None,
     stage: str | None = None,
 ) -> UUID:
-    """A new run and its first job, which is held back while another run of the document is alive.
+    """Queue a new run and its first job, which waits while another run of the document is alive.
 
-    Without a stage it begins at the beginning, which depends on the kind of file.
+    Without `stage` it begins with the first stage for its kind of file.
     """
     with transaction(org_id):
         run = transitions.create(org_id, document_id, trigger)
@@ -79,7 +79,7 @@ def queue_run(
 def queue_first_run(
     queue: JobQueue, org_id: UUID, document_id: UUID, content_type: str, *, max_attempts: int, priority: int
 ) -> UUID:
-    """The run of an upload and its first job, in the transaction that inserts the document."""
+    """Queue an upload's run and its first job, in the transaction that inserts the document."""
     with transaction(org_id):
         run = transitions.create_first(org_id, document_id)
         job = NewJob(
@@ -94,7 +94,7 @@ def queue_first_run(
 
 
 def succeed_run(queue: JobQueue, lease: Lease) -> None:
-    """The run and its job are done."""
+    """End a run as SUCCEEDED and its job as COMPLETED."""
     with transaction(lease.org_id):
         queue.complete(lease)
         if lease.run is not None:
@@ -110,7 +110,7 @@ def hand_on(
     checkpoint: Mapping[str, Any],
     delay_seconds: float = 0,
 ) -> None:
-    """This stage is done, and the run's next one waits for a worker: both or neither."""
+    """Complete this stage's job and enqueue the next stage's, in one transaction."""
     with transaction(lease.org_id):
         queue.complete(lease)
         job = NewJob(
@@ -126,7 +126,7 @@ def hand_on(
 
 
 def fail_run(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobError) -> None:
-    """The run and its job have failed for good."""
+    """End a run and its job as FAILED."""
     with transaction(lease.org_id):
         queue.fail(lease, error, permanent=True)
         _fail(queue, lease, failure_type, error)
@@ -139,7 +139,7 @@ def retry_or_fail(
     with transaction(lease.org_id):
         status = queue.fail(lease, error, retry_after_seconds=retry_after_seconds)
         if status is JobStatus.FAILED:
-            # Where there was never more than one attempt, it is the step that has failed.
+            # With a single attempt there is nothing to exhaust: the step has failed.
             only_one = lease.max_attempts == 1
             _fail(queue, lease, FailureType.STEP_FAILED if only_one else FailureType.ATTEMPTS_EXHAUSTED, error)
         else:
@@ -149,10 +149,10 @@ def retry_or_fail(
 
 
 def end_after(queue: JobQueue, lease: Lease, failure: ProviderError, step: str | None) -> JobStatus:
-    """What a provider's failure means for the job and its run: the failure itself says it."""
+    """Fail, retry or slow down after a provider's error, which itself says which."""
     error = JobError(failure.code, failure.message, type(failure).__name__, step)
     if isinstance(failure, RateLimited):
-        # Before the job is back in line, and whether or not it is still ours: the answer was meant for all.
+        # First, and whether or not the lease still lasts: the provider's request concerns the whole stage.
         queue.slow(lease.stage, failure.retry_after_seconds)
     if not failure.permanent:
         return retry_or_fail(queue, lease, error, retry_after_seconds=failure.retry_after_seconds)
@@ -162,7 +162,7 @@ def end_after(queue: JobQueue, lease: Lease, failure: ProviderError, step: str |
 
 
 def release_job(queue: JobQueue, lease: Lease) -> bool:
-    """Hand a job back in a drain, no attempt counted; False when it was not held any more."""
+    """Hand a job back in a drain, no attempt counted; False if its lease had ended."""
     with transaction(lease.org_id):
         if not queue.release([lease]):
             return False
@@ -171,36 +171,36 @@ def release_job(queue: JobQueue, lease: Lease) -> bool:
 
 
 def wait_for_database(queue: JobQueue, lease: Lease, trouble: Trouble, seconds: float) -> None:
-    """The database failed the job, which is not to blame: in line again after a while, no attempt counted."""
+    """Delay a job because the database is away or busy; no attempt is counted."""
     with transaction(lease.org_id):
         queue.snooze(lease, seconds)
         _record(lease, EventKind.JOB_WAITS, None, {"database": trouble})
 
 
-def wait_for_room(queue: JobQueue, lease: Lease, seconds: float) -> None:
-    """The same where files find no room: somebody has to make some, and the document's time goes on meanwhile."""
+def wait_for_space(queue: JobQueue, lease: Lease, seconds: float) -> None:
+    """Delay a job because the disk for files is full; no attempt is counted, but the run's time goes on."""
     with transaction(lease.org_id):
         queue.snooze(lease, seconds)
         _record(lease, EventKind.JOB_WAITS, None, {"storage": Trouble.FULL})
 
 
 def time_out_run(queue: JobQueue, run: LiveRun) -> bool:
-    """End a run whose time is over; its worker, if one still lives, can write nothing more."""
+    """End a run that exceeded its time limit; its worker, if there is one, can write nothing more."""
     error = JobError(EndCode.RUN_TIMED_OUT, "the run exceeded its time limit")
     return _end_from_outside(queue, run, lambda: queue.fail_run(run.id, error), lambda: transitions.time_out(run.id))
 
 
 def time_out_own_run(queue: JobQueue, lease: Lease) -> None:
-    """The same by the run's own worker, as long as the job is its own."""
+    """End a run that exceeded its time limit, by its own worker; LeaseLost."""
     with transaction(lease.org_id):
         queue.fence(lease)
         if lease.run is None or not time_out_run(queue, lease.run):
-            # The run has ended: only what follows it has taken too long.
+            # The run has succeeded already: only the job that follows it took too long.
             queue.fail(lease, JobError(EndCode.RUN_TIMED_OUT, "the job exceeded its time limit"), permanent=True)
 
 
 def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
-    """End a run whose process is gone and that nobody will go on with."""
+    """End a run as FAILED whose process is gone, where no worker will go on with it."""
     error = JobError(EndCode.PROCESS_TERMINATED, "the process that worked on it ended before it was done")
     return _end_from_outside(
         queue,
@@ -211,9 +211,9 @@ def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
 
 
 def cancel_run(queue: JobQueue, org_id: UUID, document_id: UUID, run_id: UUID, by: str | None = None) -> bool:
-    """End a run because a person said so; False when it had ended before, or is not this document's.
+    """End a run as CANCELLED for a person; False if it had ended before, or is not this document's.
 
-    Its worker, if one is at it, can write nothing more.
+    Its worker, if there is one, can write nothing more.
     """
     run = LiveRun(run_id, org_id, document_id)
     with transaction(org_id):
@@ -222,27 +222,27 @@ def cancel_run(queue: JobQueue, org_id: UUID, document_id: UUID, run_id: UUID, b
         return _end_from_outside(queue, run, lambda: queue.cancel_run(run_id), lambda: transitions.cancel(run_id, by))
 
 
-def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = None) -> Refusal | None:
-    """End the run that a job belongs to; where that has succeeded already, the work that follows it."""
+def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = None) -> JobRefusal | None:
+    """Cancel a job with its run; where the run has succeeded already, the job alone."""
     with transaction(org_id):
         job = queue.get(job_id)
         if job is None or job.org_id != org_id:
-            return Refusal.UNKNOWN
+            return JobRefusal.UNKNOWN
         run = job.run
         if run and (cancel_run(queue, org_id, run.document_id, run.id, by) or queue.cancel_run(run.id)):
             return None
-        return Refusal.ENDED
+        return JobRefusal.ENDED
 
 
 def reset_silent(queue: JobQueue, silent_seconds: float) -> list[Reset]:
-    """Take jobs back from workers that fell silent; a run whose last attempt that was has failed."""
-    error = JobError(EndCode.WORKER_SILENT, "the worker that held the job fell silent")
+    """Take jobs back from workers without heartbeats; where it was the last attempt, the run fails."""
+    error = JobError(EndCode.WORKER_SILENT, "the worker sent no heartbeat for too long")
     return _take_back(lambda: queue.reset_stale(silent_seconds, error), queue, error)
 
 
 def reset_worker(queue: JobQueue, worker: str) -> list[Reset]:
-    """Take jobs back from a worker that is known to be dead; a run whose last attempt that was has failed."""
-    error = JobError(EndCode.WORKER_DIED, "the worker that held the job died")
+    """Take jobs back from a dead worker; where it was the last attempt, the run fails."""
+    error = JobError(EndCode.WORKER_DIED, "the worker died")
     return _take_back(lambda: queue.reset_worker(worker, error), queue, error)
 
 
@@ -264,35 +264,35 @@ def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobErro
 
 def retry_job(
     queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int, *, by: str, priority: int | None = None
-) -> UUID | Refusal:
-    """A new run that goes on where a failed job stopped; ten clicks make one run.
+) -> UUID | JobRefusal:
+    """Queue a run that goes on where a failed job stopped; ten clicks make one run.
 
-    It is as urgent as the failed one was, or as is said: many at once must not stand before a person.
+    Its priority is the failed job's, unless another one is given: many retries must not delay a person.
     The run's timeline says who asked for it (`by`).
 
-    Refused where a newer run exists: what the failed job had saved may be older than what stands.
+    NOT_NEWEST where a newer run exists: what the failed job had saved may be older than the published result.
     """
     with transaction(org_id):
         job = queue.get(job_id)
         if job is None or job.org_id != org_id or job.run is None:
-            return Refusal.UNKNOWN
+            return JobRefusal.UNKNOWN
         if job.status is not JobStatus.FAILED:
-            return Refusal.NOT_FAILED
+            return JobRefusal.NOT_FAILED
         document_id = job.run.document_id
         transitions.lock(document_id, org_id)
         if transitions.newest_of(document_id) != job.run.id:
-            return Refusal.NOT_NEWEST
+            return JobRefusal.NOT_NEWEST
         if transitions.state_of(job.run.id) is RunState.SUCCEEDED:
             outcome = _repeat_follower(queue, job, job.run, max_attempts)
         else:
             outcome = _go_on(queue, job, job.run, max_attempts, job.priority if priority is None else priority)
-        if not isinstance(outcome, Refusal):
+        if not isinstance(outcome, JobRefusal):
             requested = EventKind.RETRY_REQUESTED
             events.record(org_id, document_id, outcome, requested, job_id=job.id, details={"by": by})
         return outcome
 
 
-def _go_on(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int, priority: int) -> UUID:
+def _go_on(queue: JobQueue, job: JobSnapshot, run: LiveRun, max_attempts: int, priority: int) -> UUID:
     return queue_run(
         queue,
         job.org_id,
@@ -305,11 +305,11 @@ def _go_on(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int, priority:
     )
 
 
-def _repeat_follower(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int) -> UUID | Refusal:
-    """What follows a run is done again in the same run: its result stands, and needs no other."""
+def _repeat_follower(queue: JobQueue, job: JobSnapshot, run: LiveRun, max_attempts: int) -> UUID | JobRefusal:
+    """Enqueue a job that follows a succeeded run again, in the same run: its result stays published."""
     of_stage = [each for each in queue.of_run(run.id) if each.stage == job.stage]
     if of_stage[-1].id != job.id:
-        return Refusal.NOT_NEWEST
+        return JobRefusal.NOT_NEWEST
     again = NewJob(
         org_id=job.org_id,
         run=run,
@@ -324,7 +324,7 @@ def _repeat_follower(queue: JobQueue, job: Job, run: LiveRun, max_attempts: int)
 def _end_from_outside(
     queue: JobQueue, run: LiveRun, end_jobs: Callable[[], int], end_run: Callable[[], Ended | None]
 ) -> bool:
-    """Jobs, then the run; neither, where the run's own worker was quicker."""
+    """End the jobs, then the run; neither if the run's own worker ended it first."""
     with transaction(run.org_id):
         try:
             with session().begin_nested():
@@ -344,7 +344,7 @@ def _fail(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobEr
 
 
 def _let_next_in(queue: JobQueue, ended: Ended | None) -> None:
-    """The next run of the document takes the place in line that its age gives it."""
+    """Make the document's next run due, ordered by when it was queued."""
     if ended is not None and ended.next_run_id is not None:
         queue.let_in(ended.next_run_id, since=ended.next_created_at)
 

@@ -1,4 +1,4 @@
-"""Forgets what the settings say is old enough: page by page, with room for others in between."""
+"""Deletes what the settings say is old enough: page by page, with pauses in between."""
 
 import logging
 import threading
@@ -18,13 +18,13 @@ from webapp.services import Services
 _log = logging.getLogger(__name__)
 
 ROWS_AT_ONCE = 200
-# A quarter of the time at most: on SQLite there is one writer at a time, and the rest is the claims' turn.
+# Pauses, in multiples of a page's time: on SQLite only one writes at a time, and claims must not wait long.
 _PAUSES_FOR_EACH_PAGE = 3.0
 _DAY = 24 * 3600.0
 
 _events = cast(Table, model.RunEvent.__table__)
 _calls = cast(Table, model.ProviderCall.__table__)
-# Runs themselves are never forgotten.
+# Runs themselves are never deleted.
 EVENTS = Prunable(_events, _events.c.created_at)
 CALLS = Prunable(_calls, _calls.c.created_at)
 
@@ -32,7 +32,7 @@ Page = Callable[..., Pruned]
 
 
 def prune(services: Services, ending: threading.Event | None = None) -> dict[str, int]:
-    """Forget old jobs, events and calls; how many of each. A setting of 0 keeps them for ever."""
+    """Delete old jobs, events and calls; returns how many of each. A setting of 0 keeps them for ever."""
     settings, ending = services.settings, ending or threading.Event()
     pages: dict[str, tuple[float, Page]] = {
         "jobs": (settings.queue.job_retention_days, services.queue.prune),
@@ -47,7 +47,7 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
 
 
 def prune_all(page: Page, ending: threading.Event) -> int:
-    """One pass over a table, from the oldest row on; it stops where it is when the process wants to end."""
+    """Make one pass over a table, from the oldest row on; stops when the process ends."""
     total = 0
     after: UUID | None = None
     while True:

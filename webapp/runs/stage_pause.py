@@ -1,4 +1,4 @@
-"""Pausing a stage, and what it means for the runs in it: their time does not run while nobody may work on them."""
+"""Pausing and resuming a stage, with its runs: a pause does not count against their time limit."""
 
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -14,21 +14,20 @@ from webapp.jobs.states import JobStatus
 from webapp.provider_errors import FailureCode, ProviderError
 from webapp.runs import transitions
 
-# Nothing is wrong with the document, and each one that is tried would fail the same way until
-# somebody has mended the account.
+# The account is refused, not the document: every job would fail the same way until a person repairs the account.
 _ACCOUNT = {FailureCode.CREDENTIALS_REFUSED, FailureCode.QUOTA_EXHAUSTED}
 _RUNS_AT_ONCE = 500
-_ROOM = (WaitReason.STORAGE_FULL, WaitReason.STORAGE_UNAVAILABLE, WaitReason.DATABASE_FULL)
+_NO_SPACE = (WaitReason.STORAGE_FULL, WaitReason.STORAGE_UNAVAILABLE, WaitReason.DATABASE_FULL)
 
 
 def is_about_the_account(error: BaseException) -> bool:
-    """Whether a provider refused us, not the document: then its whole stage waits for ops."""
+    """Whether a provider refused the account, not the document: then the whole stage waits for ops."""
     return isinstance(error, ProviderError) and error.code in _ACCOUNT
 
 
 def pause_after(queue: JobQueue, lease: Lease, error: JobError) -> None:
-    """Pause the stage with this reason and put the job back in its place, no attempt counted. LeaseLost."""
-    # On its own, and first: what the provider said holds whether or not the job is still ours.
+    """Pause the stage for this reason and hand the job back, no attempt counted. LeaseLost."""
+    # First, and in its own transaction: it applies whether or not the lease still lasts.
     queue.pause(lease.stage, error.code)
     with transaction(lease.org_id):
         if not queue.release([lease]):
@@ -38,20 +37,22 @@ def pause_after(queue: JobQueue, lease: Lease, error: JobError) -> None:
             events.record(*ids, EventKind.STAGE_PAUSED, job_id=lease.job_id, details={"code": error.code})
 
 
-def resume_with_room(queue: JobQueue, why_not: Callable[[], WaitReason | None]) -> list[str]:
-    """Go on with the stages that were paused for want of room, if there is some now."""
-    waiting = [control.stage for control in queue.controls().values() if control.is_paused and control.reason in _ROOM]
+def resume_with_space(queue: JobQueue, why_not: Callable[[], WaitReason | None]) -> list[str]:
+    """Resume the stages that were paused because nothing could be stored, if something can be now."""
+    waiting = [
+        control.stage for control in queue.controls().values() if control.is_paused and control.reason in _NO_SPACE
+    ]
     if not waiting or why_not() is not None:
         return []
     with transaction(everywhere=True):
-        resumed = [stage for stage in waiting if queue.resume_after(stage, _ROOM)]
+        resumed = [stage for stage in waiting if queue.resume_after(stage, _NO_SPACE)]
         for stage in resumed:
             _restart_time(queue, stage)
     return resumed
 
 
 def resume_stage(queue: JobQueue, stage: str, by: str | None = None) -> None:
-    """Go on with a stage. Runs that were begun before get their whole time again."""
+    """Resume a stage. The time limit of runs that were begun before starts again."""
     with transaction(everywhere=True):
         queue.resume(stage, by)
         _restart_time(queue, None if stage == EVERY_STAGE else stage)

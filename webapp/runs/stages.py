@@ -1,4 +1,4 @@
-"""The order of things: stages, their steps, and how much of the progress bar each step fills."""
+"""The table of stages: their steps, and how much of the progress bar each step fills."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ EMBED_ANEW = "embed_anew"
 class Step:
     """One checkpointed part of a job.
 
-    `artifact` names the blob that the step leaves behind: without it the step's result is gone,
-    and a retry does the step again whatever the checkpoint says.
+    `artifact` names the blob that the step stores: where that is gone, a retry does the step again, whatever the
+    checkpoint says.
     """
 
     doing: str
@@ -46,13 +46,13 @@ STAGES: dict[str, tuple[Step, ...]] = {
     TRANSCRIBE_START: (START_TRANSCRIPTION,),
     TRANSCRIBE_POLL: (TRANSCRIBE,),
     ANALYZE: (TAKE_NOTES, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
-    # Follows a published result, which does not wait for it.
+    # After a result is published, which does not wait for it.
     DETECT_CONNECTIONS: (CONNECT,),
-    # Of a result that stands, where another model's vectors are wanted.
+    # For a published result that needs another model's vectors.
     EMBED_ANEW: (EMBED, PUBLISH),
 }
 
-# Stages that follow one another on the way to one result: they fill one bar.
+# Stages that together make one result, so they share one progress bar.
 PIPELINES: tuple[tuple[str, ...], ...] = (
     (PROCESS_DOCUMENT,),
     (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE),
@@ -60,18 +60,18 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
 
 
 def first_stage(content_type: str) -> str:
-    """Where a file's way begins. A video is a recording with a picture track."""
+    """The first stage for a kind of file. A video is a recording with a picture track."""
     return EXTRACT_AUDIO if is_recording(content_type) else PROCESS_DOCUMENT
 
 
 def way_of(stage: str) -> tuple[Step, ...]:
-    """All steps of the pipeline that a stage is a part of; its own where it is part of none."""
+    """All steps of the pipeline that a stage belongs to; its own steps where it belongs to none."""
     pipeline = next((stages for stages in PIPELINES if stage in stages), (stage,))
     return tuple(step for each in pipeline for step in STAGES[each])
 
 
 def progress_at(stage: str, step: Step, fraction: float) -> float:
-    """How full the progress bar is when so much of a step is done, from 0 to 1."""
+    """The progress, from 0 to 1, when this fraction of a step is done."""
     steps = way_of(stage)
     before = sum(earlier.share for earlier in steps[: steps.index(step)])
     filled = before + step.share * min(1.0, max(0.0, fraction))

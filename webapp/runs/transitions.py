@@ -1,9 +1,8 @@
-"""Runs: the append-only history of processing, and the guard that lets one of a document run at a time.
+"""The transitions of a run's state, and the status of its document, which follows from them.
 
-Everything here happens inside the caller's transaction. What may race with another run of the
-same document first locks that document's row; on SQLite the whole transaction is the lock. Each
-transition is one UPDATE that names the state it leaves: when it hits no row, somebody else was
-quicker, and nothing else is done.
+Everything here happens inside the caller's transaction. What may race with another run of the same document first
+locks that document's row; on SQLite the whole transaction is the lock. Each transition is one UPDATE that names the old
+state: when it hits no row, somebody else was quicker, and nothing else is done.
 """
 
 from collections.abc import Sequence
@@ -40,20 +39,20 @@ from webapp.documents.states import DocumentStatus, EventKind, FailureType, Live
 
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 _ERROR_CHARACTERS_MAX = 2000
-# The tables themselves: to ask the mappers takes longer than the database.
+# The tables instead of their classes: the ORM takes longer than the database.
 _runs, _documents = cast(Table, ProcessingRun.__table__), cast(Table, Document.__table__)
 _ADD = insert(_runs)
-# Work that follows a run is done long before so many more have ended.
+# A job that follows a run ends long before so many later runs have ended.
 _FOLLOWED_RUNS_MAX = 10
 
 
 class DocumentMissing(LookupError):
-    """There is no such document (any more)."""
+    """The document does not exist (any more)."""
 
 
 @dataclass(frozen=True)
 class NewRun:
-    """A run that was just queued. It must wait while another run of its document is alive."""
+    """A run that was just queued; `must_wait` while another run of its document is alive."""
 
     id: UUID
     must_wait: bool
@@ -61,14 +60,14 @@ class NewRun:
 
 @dataclass(frozen=True)
 class Ended:
-    """A run has ended; the next in its document's line, if there is one, may start now."""
+    """What follows the end of a run: the document's next queued run, if there is one, may start."""
 
     next_run_id: UUID | None
     next_created_at: datetime | None
 
 
 def create(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> NewRun:
-    """Queue a run, which is always allowed. DocumentMissing where there is nothing to process."""
+    """Insert a run as QUEUED, which is always allowed; DocumentMissing."""
     lock(document_id, org_id)
     must_wait = session().scalar(select(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)).exists()))
     run_id = _insert(org_id, document_id, trigger)
@@ -77,15 +76,15 @@ def create(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> NewRun:
 
 
 def create_first(org_id: UUID, document_id: UUID) -> NewRun:
-    """Queue the run of an upload, in the transaction that inserts its document.
+    """Insert an upload's run as QUEUED, in the transaction that inserts its document.
 
-    Nobody else can know of the document yet, so there is nothing to lock, to wait for or to derive.
+    No other transaction can see the document yet, so nothing is locked, waited for or derived.
     """
     return NewRun(_insert(org_id, document_id, RunTrigger.UPLOAD), must_wait=False)
 
 
 def succeed(run_id: UUID) -> Ended | None:
-    """RUNNING to SUCCEEDED: from now on its result is what readers see. None when it had ended before."""
+    """RUNNING to SUCCEEDED: its result is what readers see from now on. None if it had ended before."""
     run = _lock_with_document(run_id)
     if run is None or not _move(run_id, RunState.RUNNING, RunState.SUCCEEDED):
         return None
@@ -93,9 +92,9 @@ def succeed(run_id: UUID) -> Ended | None:
 
 
 def fail(run_id: UUID, failure_type: FailureType, code: str, message: str) -> Ended | None:
-    """QUEUED or RUNNING to FAILED; `code` chooses the sentence that people read. None when it had ended before.
+    """QUEUED or RUNNING to FAILED; `code` chooses the sentence that people read. None if it had ended before.
 
-    A run fails from QUEUED only where its job was lost before it began: better than waiting for ever.
+    From QUEUED only where its job was lost before it began; it would wait for ever.
     """
     run = _lock_with_document(run_id)
     error = message[:_ERROR_CHARACTERS_MAX]
@@ -106,7 +105,7 @@ def fail(run_id: UUID, failure_type: FailureType, code: str, message: str) -> En
 
 
 def time_out(run_id: UUID) -> Ended | None:
-    """RUNNING to TIMED_OUT. None when it had ended before."""
+    """RUNNING to TIMED_OUT. None if it had ended before."""
     run = _lock_with_document(run_id)
     if run is None or not _move(run_id, RunState.RUNNING, RunState.TIMED_OUT):
         return None
@@ -114,7 +113,7 @@ def time_out(run_id: UUID) -> Ended | None:
 
 
 def cancel(run_id: UUID, by: str | None = None) -> Ended | None:
-    """QUEUED or RUNNING to CANCELLED, because somebody said so. None when it had ended before."""
+    """QUEUED or RUNNING to CANCELLED, by a person. None if it had ended before."""
     run = _lock_with_document(run_id)
     kind = FailureType.CANCELLED
     if run is None or not any(_move(run_id, state, RunState.CANCELLED, failure_type=kind) for state in _LIVE):
@@ -129,9 +128,9 @@ def overdue(
     *,
     beyond: UUID | None = None,
 ) -> list[LiveRun]:
-    """A page of the RUNNING runs that have exceeded their time limit, by id, from beyond the last of the page before.
+    """The RUNNING runs that exceeded their time limit, by id: `limit` of them after the id `beyond`.
 
-    Those of recordings may have a longer one.
+    Recordings may have a limit of their own.
     """
     longer = recording_timeout_seconds or timeout_seconds
     too_old = and_(ProcessingRun.started_at < after(-timeout_seconds), ~_is_of_recording())
@@ -140,13 +139,13 @@ def overdue(
 
 
 def restart_time(run_ids: Sequence[UUID]) -> None:
-    """Let the time of these runs count from now: for a while no worker was allowed to take their jobs."""
+    """Restart the time limit of these runs: for a while no worker was allowed to claim their jobs."""
     live = update(ProcessingRun).where(ProcessingRun.id.in_(run_ids), ProcessingRun.state == RunState.RUNNING)
     session().execute(live.values(started_at=now()).execution_options(synchronize_session=False))
 
 
 def extend_time(run_id: UUID, seconds: float) -> None:
-    """Give a run so much more time: it had to wait meanwhile."""
+    """Extend a run's time limit by the time that it had to wait."""
     started_at = session().scalar(
         select(ProcessingRun.started_at).where(ProcessingRun.id == run_id, ProcessingRun.state == RunState.RUNNING)
     )
@@ -163,18 +162,18 @@ def is_of(run_id: UUID, org_id: UUID, document_id: UUID) -> bool:
 
 
 def running(limit: int = 100) -> list[LiveRun]:
-    """All RUNNING runs: at the start of the only process that works, each is an orphan."""
+    """The RUNNING runs of all orgs."""
     return _running(ProcessingRun.started_at.is_not(None), limit)
 
 
 def state_of(run_id: UUID) -> RunState | None:
-    """How a run stands; None where it is gone."""
+    """A run's state; None where it does not exist."""
     state = session().scalar(select(ProcessingRun.state).where(ProcessingRun.id == run_id))
     return None if state is None else RunState(state)
 
 
 def newest_of(document_id: UUID) -> UUID | None:
-    """The run from which a document's status follows."""
+    """The id of a document's newest run, from which its status follows."""
     return session().scalar(_newest_first(_runs_of(document_id)).limit(1))
 
 
@@ -184,19 +183,19 @@ def live_of(document_id: UUID) -> list[UUID]:
 
 
 def with_work_left(document_id: UUID) -> list[UUID]:
-    """The runs of a document that may have live jobs, newest first: those that live, and the last that succeeded."""
+    """The runs of a document that may have live jobs, newest first: those alive, and the last that succeeded."""
     succeeded = _runs_of(document_id).where(ProcessingRun.state == RunState.SUCCEEDED)
     return [*live_of(document_id), *session().scalars(_newest_first(succeeded).limit(_FOLLOWED_RUNS_MAX))]
 
 
 def content_type(org_id: UUID, document_id: UUID) -> str:
-    """What kind of file a document is; the empty text where there is none."""
+    """A document's content type; empty where there is no such document."""
     found = select(Document.content_type).where(Document.org_id == org_id, Document.id == document_id)
     return session().scalar(found) or ""
 
 
 def lock(document_id: UUID, org_id: UUID | None = None) -> None:
-    """Wait until nobody else decides about this document's runs. DocumentMissing where it is gone."""
+    """Lock the document's row, as everybody does who changes its runs; DocumentMissing."""
     if session().scalar(_LOCK_DOCUMENT, {"document": document_id, "org": org_id}) is None:
         raise DocumentMissing(f"document {document_id} does not exist")
 
@@ -243,16 +242,18 @@ def _after_end(
 
 
 def _derive_status(document_id: UUID, publishing: UUID | None = None) -> tuple[UUID | None, datetime | None]:
-    """A document's status follows from its newest run, and from nothing else; its next run in line, and since when."""
-    state, published, next_id, since = session().execute(_STANDING, {"document": document_id}).one()
+    """Set a document's status by its newest run. Returns its next queued run, and when that was queued."""
+    state, published, next_id, since = session().execute(_NEWEST_AND_NEXT_RUN, {"document": document_id}).one()
     status = status_for(RunState(state), has_result=bool(publishing or published))
-    # Objects that the caller has loaded stay as they were: an expired one could not be read after the end.
-    session().execute(_SHOW, {"document": document_id, "to_status": status, "to_published": publishing or published})
+    # Objects that the caller has loaded are not expired, so they can be read after the transaction.
+    session().execute(
+        _SET_DOCUMENT_STATUS, {"document": document_id, "to_status": status, "to_published": publishing or published}
+    )
     return next_id, since
 
 
 def status_for(state: RunState, *, has_result: bool) -> DocumentStatus:
-    """What a document shows while its newest run is in this state."""
+    """The document's status while its newest run is in this state."""
     match state:
         case RunState.QUEUED | RunState.RUNNING:
             return DocumentStatus.PROCESSING
@@ -277,10 +278,10 @@ def _running(condition: ColumnElement[bool], limit: int) -> list[LiveRun]:
     return [LiveRun(*row) for row in found]
 
 
-def _standing() -> Select[str, UUID | None, UUID, datetime]:
-    """How the newest run of a document stands, what is published, and the oldest of the queued ones.
+def _newest_and_next_run() -> Select[str, UUID | None, UUID, datetime]:
+    """The state of a document's newest run, the published run, and the oldest queued run.
 
-    That one is next, unless a run is at work: a queued one can be cancelled meanwhile.
+    The oldest queued run is next, unless another one is RUNNING.
     """
     own, running, newest, following = (_runs.alias().c for _ in range(4))
     document: BindParameter[UUID] = bindparam("document", type_=Uuid())
@@ -297,9 +298,9 @@ def _standing() -> Select[str, UUID | None, UUID, datetime]:
     )
 
 
-# Made once: to make them takes longer than to ask them.
-_STANDING = _standing()
-_SHOW = (
+# Built once, since building a statement takes longer than executing it.
+_NEWEST_AND_NEXT_RUN = _newest_and_next_run()
+_SET_DOCUMENT_STATUS = (
     update(_documents)
     .where(_documents.c.id == bindparam("document", type_=Uuid()))
     .values(status=bindparam("to_status"), published_run_id=bindparam("to_published"))

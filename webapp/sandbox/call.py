@@ -1,4 +1,4 @@
-"""One call into the sandbox: its two sockets, what came over them, and what that means."""
+"""One call into the sandbox: its two sockets, the messages on them, and its outcome."""
 
 import json
 import signal
@@ -31,16 +31,16 @@ class ChildLimits:
     file_bytes: int = 1 << 24
     answer_bytes: int = 1 << 28
     threads: int = 1
-    # A caller that is told of progress may want to end the work by then, and a parser that hangs has nothing to say.
+    # How often the caller may end the call, even when the parser reports no progress.
     pulse_seconds: float = 5.0
-    # A spawner kills in no time, or is itself beyond help.
+    # A spawner kills at once, or does not work any more.
     grace_seconds: float = 5.0
-    # Whether no file is read where the system can't lock a child in as it should be.
+    # Whether files are read only where all locks work.
     requires_locks: bool = False
 
 
 class SandboxCall:
-    """One call: its sockets, what came over them, and what that means."""
+    """One call: its sockets, the messages on them, and its outcome."""
 
     def __init__(self, limits: ChildLimits, progress: Progress | None) -> None:
         self._limits = limits
@@ -55,7 +55,7 @@ class SandboxCall:
         self._fraction = 0.0
         self._told_at = time.monotonic()
         self.is_spawner_silent = False
-        """Whether the spawner was told to kill the child, and did not say that it has."""
+        """Whether the spawner was told to kill the child, and has not confirmed it."""
 
     def __enter__(self) -> Self:
         return self
@@ -65,12 +65,12 @@ class SandboxCall:
             end.close()
 
     def let_go(self) -> None:
-        """Close our copies of the other ends, so that their closing is noticed."""
+        """Close our copies of the other ends, so that we notice when those are closed."""
         self.child_end.close()
         self.spawner_end.close()
 
     def follow(self, request: Mapping[str, object], deadline: float) -> str:
-        """Exchange messages until the child has ended, the time is up, or it talks too much."""
+        """Exchange messages until the child has ended, the time is up, or its answer is too large."""
         encoded = json.dumps(request).encode() + b"\n"
         if len(encoded) > REQUEST_BYTES_MAX:
             raise ValueError("arguments too large for a job: name a file instead")
@@ -101,7 +101,7 @@ class SandboxCall:
                     return self._kill("too much")
 
     def _pulse(self) -> None:
-        """Give the caller the chance to end this, however silent the child is."""
+        """Call the caller's progress function, which may end the call, even if the child is silent."""
         if self._progress is not None and time.monotonic() - self._told_at >= self._limits.pulse_seconds:
             self._tell(self._progress)
 
@@ -125,14 +125,14 @@ class SandboxCall:
         return bool(data)
 
     def _drain(self) -> None:
-        """Take what the dead child had written; its end is closed, so this ends."""
+        """Read what the dead child had written."""
         self._channel.setblocking(False)
         with suppress(BlockingIOError):
             while self._total_bytes <= self._limits.answer_bytes and self._read_channel():
                 pass
 
     def _kill(self, reason: str) -> str:
-        """Have the spawner kill the child, and wait for its word that it is dead."""
+        """Have the spawner kill the child, and wait until it confirms that."""
         self._leash.shutdown(socket.SHUT_WR)
         self._leash.settimeout(self._limits.grace_seconds)
         try:
@@ -192,7 +192,7 @@ class SandboxCall:
             case "memory":
                 raise self._memory_error("MemoryError")
             case _:
-                raise ParserCrashed(words or "the parser failed without words")
+                raise ParserCrashed(words or "the parser failed without a message")
 
     def _death(self, report: dict[str, object]) -> ParserCrashed:
         name = _signal_name(report.get("signal"))
@@ -214,15 +214,15 @@ def _plain_object(line: bytes) -> dict[str, object]:
     try:
         message = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ParserCrashed("the parser answered something that can't be read") from error
+        raise ParserCrashed("the parser sent something that can't be read") from error
     if not isinstance(message, dict):
-        raise ParserCrashed("the parser answered something that is no message")
+        raise ParserCrashed("the parser sent something that is not a message")
     return message
 
 
 def _refuse(constant: str) -> float:
-    """NaN and the infinities are not JSON, and nobody could store them."""
-    raise ValueError(f"{constant} is no number")
+    """Refuse NaN and the infinities, which are not JSON and can't be stored."""
+    raise ValueError(f"{constant} is not a number")
 
 
 def _code(value: object) -> FailureCode:

@@ -28,7 +28,7 @@ PROCESSES_MAX = 512
 
 @dataclass(frozen=True, slots=True)
 class Cage:
-    """What the spawner was told to allow its children."""
+    """What children are allowed, as the spawner was told."""
 
     modules: tuple[str, ...]
     memory_bytes: int
@@ -37,9 +37,9 @@ class Cage:
     is_offline: bool = False
     """Whether the spawner has left the network."""
     counts_alone: bool = False
-    """Whether the spawner's processes are counted apart from all others of the same user."""
+    """Whether the kernel counts the spawner's processes apart from others of the same user."""
     adopts_strays: bool = False
-    """Whether what a child leaves behind becomes the spawner's, to be ended."""
+    """Whether processes that a child leaves behind become the spawner's children, to be killed."""
     requires_locks: bool = False
     """Whether no file may be read where a lock is missing."""
 
@@ -58,7 +58,7 @@ class Report:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self.locks: dict[str, bool] = {}
-        """Each lock's name, and whether it holds."""
+        """Each lock's name, and whether it works."""
 
     def progress(self, fraction: float) -> None:
         """Tell how far the job is, from 0 to 1."""
@@ -70,7 +70,7 @@ class Report:
 
 
 def live(number: int, cage: Cage) -> NoReturn:
-    """Be the child, from the fork to the exit."""
+    """Run as the child, from the fork to the exit."""
     try:
         channel = _prepare(number, cage)
         report = Report(channel)
@@ -123,7 +123,7 @@ def _work(channel: socket.socket, report: Report, cage: Cage) -> dict[str, objec
 
 
 def _locked_in(request: dict[str, Any], cage: Cage) -> dict[str, bool]:
-    """Lock this process in, now that it knows its files; give each lock's name, and whether it holds."""
+    """Restrict this process, now that it knows its files; returns each lock's name, and whether it works."""
     locks = {
         "files": forbid_files(request["readable"], request["writable"]),
         "network": cage.is_offline,

@@ -29,7 +29,7 @@ from webapp.sandbox.call import ChildLimits, Progress, SandboxCall
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Found through a relative PATH it is relative, too, and the spawner starts in another folder.
 PYTHON = str(Path(sys.executable).absolute())
-# A spawner takes milliseconds to leave; only one that is still importing takes longer.
+# A spawner ends within milliseconds; only one that is still importing takes longer.
 END_SECONDS = 2.0
 BOOT = "import sys; sys.path[:] = {path!r}; from webapp.sandbox.spawner import main; main()"
 
@@ -64,10 +64,10 @@ class Sandbox:
         writable: Path | None = None,
         progress: Progress | None = None,
     ) -> object:
-        """SandboxCall `module:function` with JSON arguments and give its JSON answer.
+        """Call `module:function` in a child with JSON arguments; returns its JSON answer.
 
-        The child may read the files or folders `readable`, write the file `writable` (which must be
-        there already) and, where the kernel can say so, touch no other data.
+        The child may read the files or folders `readable`, write the existing file `writable` and, where the kernel
+        supports it, access no other data.
         """
         deadline = time.monotonic() + timeout_seconds
         request = {
@@ -90,7 +90,7 @@ class Sandbox:
                 spawner = self._living_spawner()
                 spawner.adopt(call)
             except OSError:
-                # It died since the last job. The caller is told of a second death in a row.
+                # It died since the last job; start another one, once.
                 try:
                     spawner = self._living_spawner(anew=True)
                     spawner.adopt(call)
@@ -100,7 +100,7 @@ class Sandbox:
         return spawner
 
     def _give_up(self, spawner: "_Spawner") -> None:
-        """It lives and does not answer: the next call gets another."""
+        """Drop a spawner that is alive but does not answer; the next call starts another one."""
         with self._lock:
             if self._spawner is spawner:
                 spawner.kill()
@@ -116,14 +116,14 @@ class Sandbox:
         return self._spawner
 
     def forget(self) -> None:
-        """Drop the parent's spawner after a fork: it answers to the parent alone."""
+        """Drop the parent's spawner after a fork: it belongs to the parent alone."""
         self._lock = threading.Lock()
         if self._spawner is not None:
             self._spawner.leave()
             self._spawner = None
 
 
-# Sandboxes that a fork has to part from their spawners.
+# Sandboxes that have to drop their spawners after a fork.
 _living: WeakSet[Sandbox] = WeakSet()
 
 
@@ -159,7 +159,7 @@ class _Spawner:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        # So that a sandbox that is merely dropped, or the end of the program, ends it too.
+        # Also ends it when the sandbox is garbage collected or the program ends.
         self.end = finalize(self, _end, self.control, self._process)
 
     def is_alive(self) -> bool:
@@ -170,11 +170,11 @@ class _Spawner:
         socket.send_fds(self.control, [b"j"], [call.child_end.fileno(), call.spawner_end.fileno()])
 
     def kill(self) -> None:
-        """End it where it no longer answers."""
+        """Kill a spawner that no longer answers."""
         self._process.kill()
 
     def leave(self) -> None:
-        """Let go without ending it: it is another process's child."""
+        """Forget it without ending it: it is another process's child."""
         self.end.detach()
         self.control.close()
         self._process.returncode = 0
@@ -192,7 +192,7 @@ def _end(control: socket.socket, process: "subprocess.Popen[bytes]") -> None:
 
 
 def clean_environment(threads: int) -> dict[str, str]:
-    """Give the whole environment of parsers: nothing of ours, so nothing secret."""
+    """The environment of parsers: nothing of ours, so nothing secret."""
     return {
         "LANG": "C.UTF-8",
         "PATH": "/usr/bin:/bin",
@@ -213,5 +213,5 @@ def _paths(readable: Path | Sequence[Path] | None) -> Sequence[Path]:
 
 
 def _cpu_seconds(timeout_seconds: float, threads: int) -> int:
-    # Only a net below the wall clock, for the case that nobody is left to watch that.
+    # A backup of the wall clock, in case no caller is left to watch that.
     return int(timeout_seconds * max(2, threads)) + 2

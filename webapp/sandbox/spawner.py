@@ -22,7 +22,7 @@ from webapp.sandbox.restrictions import CLONE_NEWUSER, adopt_strays, children, l
 
 WORDS_BYTES_MAX = 2_000
 PARENT_CHECK_MS = 1_000
-# What was killed dies in no time, or hangs in the kernel, where nobody can help.
+# A killed process dies at once, or hangs in the kernel, which can't be changed.
 STRAYS_SECONDS, STRAYS_LOOK_SECONDS = 1.0, 0.001
 
 
@@ -125,7 +125,7 @@ class Spawner:
             child.words.close()
 
     def _end_strays(self) -> None:
-        """Kill what the dead left behind, in whatever group or session; theirs become ours as they die."""
+        """Kill what dead children left behind, in whatever group or session: it has become ours."""
         deadline = time.monotonic() + STRAYS_SECONDS
         known = {child.pid for child in self._children.values()}
         while strays := [pid for pid in children() if pid not in known]:

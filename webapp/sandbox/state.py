@@ -1,4 +1,4 @@
-"""Which locks hold parsers on this machine, as a child finds them: for the log, operators and SANDBOX=require."""
+"""Which locks work on this machine, as a child finds them: for the log, operators and SANDBOX=require."""
 
 import logging
 from functools import cache
@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 def tell(_: dict[str, object], report: Report) -> dict[str, bool]:
-    """Give each lock's name, and whether it holds: the sandboxed job."""
+    """The sandboxed job: each lock's name, and whether it works."""
     return report.locks
 
 
@@ -36,7 +36,7 @@ def missing() -> list[str]:
 
 
 def log_locks() -> None:
-    """Say at start what holds the parsers, and what does not."""
+    """Log at the start which locks work, and which don't."""
     try:
         lacking = missing()
     except ProviderError as error:

@@ -1,1 +1,1 @@
-"""Write and read the index of passages: words and vectors."""
+"""The index of passages: words and vectors, connections, shared values."""

@@ -1,6 +1,6 @@
 """Connections between passages of different documents: written as sets, read from both ends.
 
-A row belongs to the passage that found the other. Whoever finds anew replaces the rows of its own
+A row belongs to the passage that found the other. Finding connections again replaces the rows of the own
 document, and leaves alone what others have found in it. Passages that vanish take their rows along.
 """
 
@@ -92,11 +92,11 @@ class Neighbour:
     score: float
 
 
-def hold_documents(org_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
-    """Keep these documents from being published anew or deleted until the end of the transaction.
+def lock_documents(org_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
+    """Lock these documents against publishing and deletion until the end of the transaction.
 
-    Whoever changes a document's passages locks its row first, so all wait for each other in one
-    order, and nobody for ever. Those that are gone are left out.
+    Everybody who changes a document's passages locks its row first, in one order, so there are no
+    deadlocks. Those that are gone are left out.
     """
     held: set[UUID] = set()
     for part in batches(sorted(ids), ROWS_PER_STATEMENT):
@@ -107,20 +107,16 @@ def hold_documents(org_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
 
 def replace(org_id: UUID, document_id: UUID, links: Collection[Link]) -> Changed:
     """Let these be all that the document's passages have found."""
-    standing = {
-        (row.source_chunk_id, row.target_chunk_id, row.kind): row.score for row in _standing(org_id, document_id)
-    }
+    stored = {(row.source_chunk_id, row.target_chunk_id, row.kind): row.score for row in _stored(org_id, document_id)}
     coming = {(link.source, link.target, str(link.kind)): link for link in links}
-    kept = {
-        key for key, score in standing.items() if key in coming and abs(coming[key].score - score) <= SCORE_TOLERANCE
-    }
-    _delete(org_id, sorted(standing.keys() - kept))
+    kept = {key for key, score in stored.items() if key in coming and abs(coming[key].score - score) <= SCORE_TOLERANCE}
+    _delete(org_id, sorted(stored.keys() - kept))
     new = [link for key, link in sorted(coming.items()) if key not in kept]
     added = sum(_insert(org_id, document_id, part) for part in batches(new, ROWS_PER_STATEMENT))
-    return Changed(added=added, kept=len(kept), removed=len(standing) - len(kept), vanished=len(new) - added)
+    return Changed(added=added, kept=len(kept), removed=len(stored) - len(kept), vanished=len(new) - added)
 
 
-def _standing(org_id: UUID, document_id: UUID) -> Any:
+def _stored(org_id: UUID, document_id: UUID) -> Any:
     rows = select(Connection.source_chunk_id, Connection.target_chunk_id, Connection.kind, Connection.score)
     rows = rows.join(Chunk, (Chunk.org_id == Connection.org_id) & (Chunk.id == Connection.source_chunk_id))
     return session().execute(rows.where(Connection.org_id == org_id, Chunk.document_id == document_id))

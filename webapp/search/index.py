@@ -1,4 +1,4 @@
-"""Writing the index: a document's passages, the new ones for the old ones, in the caller's transaction.
+"""Writes the index: replaces a document's passages, in the caller's transaction.
 
 A passage whose text did not change keeps its row: its vector, its connections and, in the
 databases' own indexes, its place. Only differences are written.
@@ -15,14 +15,14 @@ from webapp.batches import batches
 from webapp.db import session
 from webapp.search.model import Chunk
 
-# So few at once that they are ready to be sent in a moment: a session that idles in its transaction is ended.
+# Few enough to be prepared in a moment: the server ends a session that is idle in its transaction.
 ROWS_AT_ONCE = 500
 _ADD = insert(cast(Table, Chunk.__table__))
 
 
 @dataclass(frozen=True, slots=True)
 class NewChunk:
-    """A passage as it is to stand in the index."""
+    """A passage to be stored in the index."""
 
     id: UUID
     ordinal: int
@@ -38,7 +38,7 @@ class NewChunk:
 
 
 @dataclass(frozen=True)
-class Replaced:
+class IndexChange:
     """How much of the index a new result changed."""
 
     added: int
@@ -46,12 +46,12 @@ class Replaced:
     removed: int
 
 
-Standing = Mapping[UUID, Row[Any]]
+StoredChunks = Mapping[UUID, Row[Any]]
 Item = TypeVar("Item")
 
 
-def standing_in(org_id: UUID, document_id: UUID) -> Standing:
-    """The passages that a document has: where each stands, and whose vectors they have."""
+def stored_chunks(org_id: UUID, document_id: UUID) -> StoredChunks:
+    """The passages that a document has: the position of each, and its vector's model."""
     places = (Chunk.heading, Chunk.page_from, Chunk.page_to, Chunk.time_from, Chunk.time_to)
     columns: Any = select(Chunk.id, Chunk.ordinal, *places, Chunk.embedding_model)
     rows = columns.where(Chunk.org_id == org_id, Chunk.document_id == document_id)
@@ -74,18 +74,20 @@ def renew_vectors(org_id: UUID, vectors: Sequence[tuple[UUID, Any]], model: str)
         session().connection().execute(change, rows)
 
 
-def replace(org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], standing: Standing | None = None) -> Replaced:
-    """Let the document have these passages and no others; `standing` is what it has, where that is known."""
-    standing = standing_in(org_id, document_id) if standing is None else standing
+def replace(
+    org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], stored: StoredChunks | None = None
+) -> IndexChange:
+    """Let the document have these passages and no others; `stored` is what it has, where that is known."""
+    stored = stored_chunks(org_id, document_id) if stored is None else stored
     coming = {chunk.id: chunk for chunk in chunks}
-    gone = [chunk_id for chunk_id in standing if chunk_id not in coming]
+    gone = [chunk_id for chunk_id in stored if chunk_id not in coming]
     _delete(org_id, gone)
-    kept = [chunk for chunk in chunks if chunk.id in standing]
+    kept = [chunk for chunk in chunks if chunk.id in stored]
     if kept:
-        _move(org_id, [chunk for chunk in kept if _place(chunk) != _place(standing[chunk.id])], standing)
-        _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != standing[chunk.id].embedding_model])
-    _add(org_id, document_id, [chunk for chunk in chunks if chunk.id not in standing])
-    return Replaced(added=len(chunks) - len(kept), kept=len(kept), removed=len(gone))
+        _move(org_id, [chunk for chunk in kept if _place(chunk) != _place(stored[chunk.id])], stored)
+        _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != stored[chunk.id].embedding_model])
+    _add(org_id, document_id, [chunk for chunk in chunks if chunk.id not in stored])
+    return IndexChange(added=len(chunks) - len(kept), kept=len(kept), removed=len(gone))
 
 
 _PLACE = ("heading", "page_from", "page_to", "time_from", "time_to")
@@ -100,19 +102,19 @@ def _delete(org_id: UUID, ids: Iterable[UUID]) -> None:
         session().execute(delete(Chunk).where(Chunk.org_id == org_id, Chunk.id.in_(part)), **_UNWATCHED)
 
 
-def _move(org_id: UUID, chunks: Sequence[NewChunk], standing: Standing) -> None:
+def _move(org_id: UUID, chunks: Sequence[NewChunk], stored: StoredChunks) -> None:
     """Renumber, one after the other: at every moment a place belongs to one passage only."""
-    moves = [(standing[chunk.id].ordinal, chunk.ordinal, chunk.id) for chunk in chunks]
+    moves = [(stored[chunk.id].ordinal, chunk.ordinal, chunk.id) for chunk in chunks]
     change = update(Chunk).where(Chunk.org_id == org_id, Chunk.id == bindparam("the_id"))
     for part in batches(in_free_places(moves), ROWS_AT_ONCE):
         steps = [{"the_id": chunk_id, "place": place} for chunk_id, place in part]
         session().connection().execute(change.values(ordinal=bindparam("place")), steps)
-    _update(org_id, _PLACE, [chunk for chunk in chunks if _is_elsewhere(chunk, standing)])
+    _update(org_id, _PLACE, [chunk for chunk in chunks if _is_elsewhere(chunk, stored)])
 
 
-def _is_elsewhere(chunk: NewChunk, standing: Standing) -> bool:
+def _is_elsewhere(chunk: NewChunk, stored: StoredChunks) -> bool:
     """Whether more than its number has changed."""
-    return _place(chunk)[1:] != _place(standing[chunk.id])[1:]
+    return _place(chunk)[1:] != _place(stored[chunk.id])[1:]
 
 
 def in_free_places(moves: Sequence[tuple[int, int, UUID]]) -> Iterator[tuple[UUID, int]]:

@@ -45,7 +45,7 @@ _VERSION = text("SELECT version FROM chunk_versions WHERE org_id = :org_id").bin
 
 @dataclass(frozen=True)
 class Matrix:
-    """What could be found at one version of an org's rows."""
+    """The matrix of one version of an org's rows."""
 
     version: int
     ids: NDArray[np.bytes_]
@@ -89,7 +89,7 @@ _shelf = _Shelf()
 
 
 def nearest(folder: Path, org_id: UUID, model: str, wanted: NDArray[np.float32], limit: int) -> list[UUID]:
-    """The passages whose vectors come nearest, as this transaction sees the rows."""
+    """The passages with the nearest vectors, as this transaction sees the rows."""
     version = session().scalar(_VERSION, {"org_id": org_id})
     if version is None:
         return []
@@ -107,7 +107,7 @@ def _in_step(place: Path, org_id: UUID, model: str, version: int, dimensions: in
         with _alone(place):
             return _from_files(MatrixFiles(place, dimensions), org_id, version, live)
     except OSError as error:
-        # Full or read-only: slower, but as right as ever.
+        # The disk is full or read-only: slower, but correct.
         _log.warning("the matrix of org %s is kept in memory only: %s", org_id, error.strerror)
         return _in_memory(org_id, version, live, dimensions)
 

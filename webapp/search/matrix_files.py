@@ -1,4 +1,4 @@
-"""The files of a matrix: appended to, or written anew under another name; never changed in place."""
+"""The files of a matrix: appended to, or rewritten under another name; never changed in place."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class FileRows:
 
 @dataclass(frozen=True)
 class MatrixFiles:
-    """A folder that holds one matrix. Whoever changes it holds the folder's lock."""
+    """A folder that holds one matrix. Changes are made under the folder's lock."""
 
     folder: Path
     dimensions: int
@@ -40,7 +40,7 @@ class MatrixFiles:
         """Add rows after those that count; they count once they are on the disk."""
         name, count = rows.name or self._fresh(), len(rows.ids)
         with self._ids(name).open("r+b") as ids, self._vectors(name).open("r+b") as vectors:
-            # What a crash left behind the rows that count is written over.
+            # Overwrites what a crash left after the rows that count.
             ids.seek(count * ID.itemsize)
             vectors.seek(count * self._row_bytes)
             for some_ids, some_vectors in parts:

@@ -79,7 +79,7 @@ class QueryEmbedding(Base):
 
 
 class ChunkValue(Base):
-    """Something in a passage that stands for itself: a number, a code, an address."""
+    """An identifying value in a passage: a number, a code, an address."""
 
     __tablename__ = "chunk_values"
     __table_args__ = (

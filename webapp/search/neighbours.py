@@ -1,4 +1,4 @@
-"""The passages of other documents that come nearest to those of one: for whole documents at once.
+"""Finds the nearest passages of other documents, for all passages of a document at once.
 
 Few passages are compared each with each, as products of matrices, some rows at a time: that is
 exact, and needs the same memory however large the org is. Where PostgreSQL has an index for the
@@ -37,7 +37,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Passages:
-    """Some passages with their documents and their vectors, in the order of their ids."""
+    """A block of passages with their documents and vectors, ordered by id."""
 
     ids: Sequence[UUID]
     documents: Sequence[UUID]
@@ -60,7 +60,7 @@ def of_document(org_id: UUID, document_id: UUID, model: str) -> Passages:
 
 
 def of_others(org_id: UUID, document_id: UUID, model: str, after: UUID | None) -> Passages:
-    """The next block of everybody else's; an empty one is the end."""
+    """The next block of other documents' passages; an empty one is the end."""
     others = _passages(org_id, model).where(Chunk.document_id != document_id)
     if after is not None:
         others = others.where(Chunk.id > after)
@@ -68,7 +68,7 @@ def of_others(org_id: UUID, document_id: UUID, model: str, after: UUID | None) -
 
 
 class Nearest:
-    """Keeps the nearest for each of a document's passages, while blocks of others come by.
+    """Keeps the nearest passages for each of a document's own, block by block.
 
     What it keeps depends neither on the order nor on the size of the blocks: equals are told
     apart by their ids.
@@ -108,7 +108,7 @@ class Nearest:
         )
         order = by_id[np.lexsort((-self._scores[by_id], self._rows[by_id]))]
         rows = self._rows[order]
-        # The first of each row stands where the row's number begins.
+        # The index of the first entry of each row.
         place = np.arange(len(rows)) - np.searchsorted(rows, rows, side="left")
         kept = order[place < self._rules.count]
         self._rows, self._scores = self._rows[kept], self._scores[kept]

@@ -1,4 +1,4 @@
-"""The passages of one document, as its page lists them, and which passages say anything at all."""
+"""The passages of one document, as its page lists them; those without letters or digits are left out."""
 
 from collections.abc import Collection, Sequence
 from uuid import UUID

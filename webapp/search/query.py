@@ -1,4 +1,4 @@
-"""Searching: words and meaning, each with its own list of the best, fused by rank into one."""
+"""Searches by words and by vectors, and fuses the two lists by rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The vectors of what an org searched for, by model: so many as SEARCHES_KEPT, those used last.
+"""The cache of query vectors, by org and model: the SEARCHES_KEPT that were used last.
 
 They are rows, so that a restart and other processes know them too. Of a question only its hash is kept, and row-level
 security keeps orgs apart: nobody can find out what another org searches for.
@@ -16,24 +16,24 @@ from webapp.search.model import QueryEmbedding
 from webapp.search.vector_cache import Vector
 
 _rows = cast(Table, QueryEmbedding.__table__)
-# A question that is asked all day long is marked as used once in a while, not each time.
+# A query that comes all day long is marked as used once in a while, not each time.
 _USED_EVERY_SECONDS = 3600.0
 
 
 def find(org_id: UUID, model: str, sha256: str) -> Vector | None:
-    """The vector of a question, if the org has asked it lately."""
+    """The vector of a query, if the org searched for it lately."""
     found: Vector | None = session().scalar(select(_rows.c.embedding).where(*_key(org_id, model, sha256)))
     return found
 
 
 def mark_used(org_id: UUID, model: str, sha256: str) -> None:
-    """Let a question stay for longer."""
+    """Mark a query as used now, so that it is kept longer."""
     is_due = _rows.c.used_at < after(-_USED_EVERY_SECONDS)
     session().execute(update(_rows).where(*_key(org_id, model, sha256), is_due).values(used_at=now()))
 
 
 def save(org_id: UUID, model: str, sha256: str, vector: Vector, *, kept: int) -> None:
-    """Keep a question's vector, and forget those beyond the newest `kept`."""
+    """Store a query's vector, and delete those beyond the newest `kept`."""
     row = {"org_id": org_id, "model": model, "query_sha256": sha256, "embedding": vector}
     session().execute(postgresql.insert(_rows).values(used_at=now()).on_conflict_do_nothing(), [row])
     of_org, question = _rows.c.org_id == org_id, (_rows.c.model, _rows.c.query_sha256)
@@ -43,7 +43,7 @@ def save(org_id: UUID, model: str, sha256: str, vector: Vector, *, kept: int) ->
 
 
 def count(org_id: UUID) -> int:
-    """How many vectors are kept of an org."""
+    """How many vectors of an org are stored."""
     return session().scalar(select(func.count()).select_from(_rows).where(_rows.c.org_id == org_id)) or 0
 
 

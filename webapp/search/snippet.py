@@ -7,7 +7,7 @@ from itertools import islice
 
 SNIPPET_CHARACTERS = 260
 LEAD_CHARACTERS = 60
-# The first ones say enough of where the words stand.
+# The first ones say enough of where the words are.
 MATCHES_MAX = 100
 
 _WORD = re.compile(r"\w+")
@@ -34,15 +34,15 @@ _STEM_CHARACTERS_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SnippetPart:
     """A piece of text, and whether it is one of the words that were looked for."""
 
     text: str
     is_match: bool = False
 
 
-def snippet(passage: str, words: Iterable[str]) -> tuple[Segment, ...]:
-    """Cut out where most of the words stand together, and mark them."""
+def snippet(passage: str, words: Iterable[str]) -> tuple[SnippetPart, ...]:
+    """Cut out where most of the words are together, and mark them."""
     matches = list(islice(_matches(passage, {_stem(word) for word in words}), MATCHES_MAX))
     start, end = _window(passage, matches)
     inside = [(max(a, start), min(b, end)) for a, b in matches if a < end and b > start]
@@ -79,16 +79,16 @@ def _window(passage: str, matches: Sequence[tuple[int, int]]) -> tuple[int, int]
     return start, min(len(passage), gap if gap > 0 else end)
 
 
-def _segments(passage: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> Iterable[Segment]:
+def _segments(passage: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> Iterable[SnippetPart]:
     if start > 0:
-        yield Segment("… ")
+        yield SnippetPart("… ")
     position = start
     for begin, stop in matches:
         if begin > position:
-            yield Segment(passage[position:begin])
-        yield Segment(passage[begin:stop], is_match=True)
+            yield SnippetPart(passage[position:begin])
+        yield SnippetPart(passage[begin:stop], is_match=True)
         position = stop
     if position < end:
-        yield Segment(passage[position:end])
+        yield SnippetPart(passage[position:end])
     if end < len(passage):
-        yield Segment(" …")
+        yield SnippetPart(" …")

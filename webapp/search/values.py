@@ -1,4 +1,4 @@
-"""What stands for itself in a passage: an invoice's number, a code, an e-mail address, an account.
+"""Identifying values in passages: an invoice's number, a code, an e-mail address, an account.
 
 Two passages that hold the same one belong together, however different their words are.
 """
@@ -19,7 +19,7 @@ from webapp.search.model import ChunkValue
 VALUES_PER_PASSAGE_MAX = 20
 VALUE_CHARACTERS = (5, 100)
 ROWS_PER_STATEMENT = 500
-# What stands in more passages than this is a letterhead, and tells nothing.
+# A value in more passages than this is a letterhead, and says nothing.
 PASSAGES_PER_VALUE_MAX = 40
 
 _values = cast(Table, ChunkValue.__table__)
@@ -28,7 +28,7 @@ _REMOVE = delete(_values).where(_values.c.org_id == bindparam("org"), _values.c.
 
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,24}")
 _ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
-# The look ahead passes by words, which are nearly all of a text, before anything is made of them.
+# The look-ahead skips words without digits, nearly all of a text, at little cost.
 _CODE = re.compile(r"(?<![\w@./-])(?=[A-Za-z/._-]*+\d)[A-Za-z0-9]{1,30}(?:[-/._][A-Za-z0-9]{1,30}){0,6}(?![\w@])")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _AMOUNT = re.compile(r"\d{1,3}(?:[.,]\d{3})*[.,]?\d*")
@@ -62,7 +62,7 @@ class Shared:
     rarity: float
 
 
-Held = Sequence[tuple[UUID, str]]
+FoundValues = Sequence[tuple[UUID, str]]
 """Passages, each with a value that it holds."""
 
 
@@ -82,7 +82,7 @@ def values_of(text: str) -> list[str]:
     return list(found)[:VALUES_PER_PASSAGE_MAX]
 
 
-def held_by(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> Held:
+def values_in(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> FoundValues:
     """Find the values of all passages of a document: too much work for an open transaction."""
     pairs = {(chunk.id, value) for chunk in chunks for value in values_of(chunk.text)}
     pairs.update(_placed(chunks, named))
@@ -94,7 +94,7 @@ def remove(org_id: UUID, document_id: UUID) -> None:
     session().execute(_REMOVE, {"org": org_id, "document": document_id})
 
 
-def add(org_id: UUID, document_id: UUID, held: Held) -> None:
+def add(org_id: UUID, document_id: UUID, held: FoundValues) -> None:
     """Let a document's passages have these values, in the transaction that publishes them."""
     own = {"org_id": org_id, "document_id": document_id}
     for part in batches(held, ROWS_PER_STATEMENT):
@@ -133,7 +133,7 @@ def in_common(org_id: UUID, pairs: Collection[tuple[UUID, UUID]]) -> dict[tuple[
 
 
 def _elsewhere(org_id: UUID, document_id: UUID, values: Iterable[str]) -> dict[str, list[tuple[UUID, UUID]]]:
-    """Where else these values stand: a few places more than count, so that too many show as too many."""
+    """The other passages with these values: a few more than count, so that too many show as too many."""
     found: dict[str, list[tuple[UUID, UUID]]] = {}
     for part in batches(sorted(values), ROWS_PER_STATEMENT):
         number = func.row_number().over(partition_by=ChunkValue.value, order_by=ChunkValue.chunk_id).label("number")
@@ -149,7 +149,7 @@ def _elsewhere(org_id: UUID, document_id: UUID, values: Iterable[str]) -> dict[s
 
 
 def _placed(chunks: Sequence[NewChunk], named: Iterable[NamedValue]) -> Iterator[tuple[UUID, str]]:
-    """Fields whose name says that their value stands for itself, with the first passage that shows it."""
+    """Fields whose name says that their value identifies something, with the first passage that shows it."""
     telling = [(field, value) for field in named if (value := _telling(field))]
     folded = [(chunk, _folded(chunk.text)) for chunk in chunks] if telling else []
     for field, value in telling:

@@ -26,7 +26,7 @@ _ASKED = and_(
 )
 _KNOWN = select(_rows.c.text_sha256).where(_ASKED)
 _LOAD = select(_rows.c.text_sha256, _rows.c.embedding).where(_ASKED)
-# Some 64 kB, as of a call's answer. Of chance, so that no database can store it in less.
+# Some 64 kB, as of a call's answer; random, so that no database can compress it.
 _TRIAL = "room"
 _TRIAL_VECTOR = np.random.default_rng(1).random(16_000, dtype=np.float32)
 
@@ -49,10 +49,10 @@ def load(org_id: UUID, model: str, hashes: Collection[str]) -> dict[str, Vector]
 
 
 def save(org_id: UUID, model: str, vectors: Mapping[str, Vector]) -> None:
-    """Keep these vectors; whoever was faster with the same text has kept the same."""
+    """Store these vectors, unless another job has stored them already."""
     if not vectors:
         return
-    # In one order for all, so that two savers of the same texts wait for each other only one way.
+    # Sorted, so that two jobs that save the same texts can't deadlock.
     rows = [
         {"org_id": org_id, "model": model, "text_sha256": sha256, "embedding": vectors[sha256]}
         for sha256 in sorted(vectors)
@@ -61,5 +61,5 @@ def save(org_id: UUID, model: str, vectors: Mapping[str, Vector]) -> None:
 
 
 def save_trial(org_id: UUID) -> None:
-    """Store as much as a call's answer needs, for a caller who takes it back."""
+    """Write as much as a call's answer needs, as a trial that the caller rolls back."""
     save(org_id, _TRIAL, {uuid4().hex: _TRIAL_VECTOR})

@@ -42,7 +42,7 @@ def query_words(query: str) -> list[str]:
 
 
 def query_terms(query: str) -> list[str]:
-    """The words, and what stands together without a space: "KX-4711-B" is found as a whole, too."""
+    """The words, and what is written without a space: "KX-4711-B" is found as a whole, too."""
     compounds = [part for part in query.split() if len(_WORD.findall(part)) > 1]
     return list(dict.fromkeys([*compounds[:TERMS_MAX], *query_words(query)]))
 

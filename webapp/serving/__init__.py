@@ -1,5 +1,5 @@
-"""What gunicorn's first process reads of ours, beside the settings: small, since all others inherit it.
+"""How gunicorn listens and waits for clients. Its first process imports this package and the settings, nothing else.
 
-Code that it has read is not read again by those that follow, however it has changed; and a library
-that starts threads when it is imported would leave the others its locks without the threads.
+All other processes are forked from that one. Code that it has imported would not be reloaded, and a library that
+starts threads on import would leave its locks, without the threads, to the others.
 """

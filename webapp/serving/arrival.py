@@ -1,13 +1,13 @@
-"""The bytes of one request that have come so far, and whether a thread can answer it without waiting for more.
+"""The bytes of one request so far, and whether a thread can answer it without waiting for more.
 
-This looks at the framing alone. What a request means is gunicorn's parser's to say, which reads the same bytes
-again; whatever that parser refuses is handed to it at once.
+This looks at the framing alone. gunicorn's parser reads the same bytes again and decides what they mean; what it would
+refuse is handed to it at once.
 """
 
 import re
 
 HEAD_BYTES_MAX = 64 * 1024
-# As much as any form may have: a larger body is a file, and is read by the application block by block.
+# The limit of a form. A larger body is a file, which the application reads block by block.
 BODY_BYTES_MAX = 256 * 1024
 
 _END_OF_HEAD = b"\r\n\r\n"
@@ -18,16 +18,16 @@ _CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]+")
 
 
 class Arrival:
-    """A request on its way in. It is ready once it is whole, or its head is and its body is too large to wait for."""
+    """A request that is arriving. It is ready once it is whole, or once its head is and its body is large."""
 
     def __init__(self, received: bytes = b"") -> None:
         self.is_ready = False
         self.is_whole = False
-        """Nothing of it is still to come."""
+        """Whether all of it has come."""
         self.is_too_large = False
-        """Its head is larger than any that is served."""
+        """Whether its head exceeds the limit."""
         self.expects_continue = False
-        """Its sender waits for a word before the body."""
+        """Whether its sender waits for "100 Continue" before it sends the body."""
         self._bytes = bytearray()
         self._scanned = 0
         self._body_at: int | None = None
@@ -41,11 +41,11 @@ class Arrival:
 
     @property
     def has_head(self) -> bool:
-        """Whether only its body is awaited."""
+        """Whether its head is complete."""
         return self._body_at is not None
 
     def feed(self, data: bytes) -> None:
-        """More of it has come."""
+        """Add bytes that have come."""
         self._bytes += data
         if self._body_at is None:
             self._look_for_head()
@@ -53,11 +53,11 @@ class Arrival:
             self._look_for_end(self._body_at)
 
     def take(self) -> bytes:
-        """All that came, which may be more than this request."""
+        """All bytes so far, which may be more than this request."""
         return bytes(self._bytes)
 
     def _look_for_head(self) -> None:
-        # An empty line may stand before the first one.
+        # An empty line may come before the first one.
         begins_at = 2 if self._bytes.startswith(b"\r\n") else 0
         end = self._bytes.find(_END_OF_HEAD, max(begins_at, self._scanned - len(_END_OF_HEAD)))
         self._scanned = len(self._bytes)
@@ -85,7 +85,7 @@ class Arrival:
             self._take_expectation(head)
 
     def _take_expectation(self, head: bytes) -> None:
-        """The word that the sender waits for is given now, so the parser must not give it again."""
+        """Note and remove the Expect header: we answer it ourselves, so the parser must not."""
         without = _EXPECTS.sub(b"", head)
         shift = len(head) - len(without)
         self._bytes[: len(head)] = without
@@ -102,7 +102,7 @@ class Arrival:
             self.is_ready = self.is_whole or self._ends_at - body_at > BODY_BYTES_MAX
 
     def _pass_chunks(self, body_at: int) -> None:
-        """Go from chunk to chunk as far as they are known to reach."""
+        """Go from chunk to chunk as far as they have come."""
         while not self.is_ready and self._chunk_at is not None and self._chunk_at < len(self._bytes):
             line_end = self._bytes.find(b"\r\n", self._chunk_at)
             if line_end < 0:
@@ -120,7 +120,7 @@ class Arrival:
         self.is_ready = self.is_ready or len(self._bytes) - body_at > BODY_BYTES_MAX + HEAD_BYTES_MAX
 
     def _has_trailers(self, last_line_end: int) -> bool:
-        """Whether the empty line behind the last chunk is there, perhaps after some trailers."""
+        """Whether the empty line after the last chunk has come, perhaps after some trailers."""
         return self._bytes.find(_END_OF_HEAD, last_line_end) >= 0
 
 

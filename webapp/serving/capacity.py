@@ -12,7 +12,7 @@ _FILES_WANTED = 4096
 
 
 def connections_max() -> int:
-    """As many as open files allow; the limit of these is raised as far as the system lets us."""
+    """The number of connections that the open-files limit allows; the limit is raised as far as possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = max(soft, _FILES_WANTED)

@@ -1,4 +1,4 @@
-"""One client's connection: its socket, what has come of its next request, and until when it may be in this state."""
+"""A client's connection: its socket, what has come of its next request, and the deadline of its present state."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from gunicorn.workers.gthread import TConn
 
 from webapp.serving.arrival import Arrival
 from webapp.serving.capacity import SMALL_ANSWER_BYTES
-from webapp.serving.inflow import Inflow, Patience
+from webapp.serving.inflow import ClientLimits, Inflow
 
 _BLOCK_BYTES = 1 << 18
 
@@ -24,7 +24,7 @@ class PacedSocket(socket.socket):
     What the kernel does not take at once of a small answer stays in `unsent`: the main loop sends it.
     """
 
-    patience = Patience()
+    client_limits = ClientLimits()
     unsent = memoryview(b"")
     _waited_seconds = 0.0
     _sent_bytes = 0
@@ -68,7 +68,7 @@ class PacedSocket(socket.socket):
             rest = rest[sent:]
 
     def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
-        """The same for a file."""
+        """Send a file, at the pace that is asked for."""
         end = os.fstat(file.fileno()).st_size if count is None else offset + count
         if len(self.unsent) + end - offset <= SMALL_ANSWER_BYTES:
             data = os.pread(file.fileno(), max(0, end - offset), offset)
@@ -94,40 +94,40 @@ class PacedSocket(socket.socket):
     def _measure(self, sent: int, seconds: float) -> None:
         self._sent_bytes += sent
         self._waited_seconds += seconds
-        if self._waited_seconds < self.patience.pace_seconds:
+        if self._waited_seconds < self.client_limits.pace_seconds:
             return
-        if self._sent_bytes < self.patience.bytes_per_second_min * self._waited_seconds:
+        if self._sent_bytes < self.client_limits.bytes_per_second_min * self._waited_seconds:
             raise _too_slow()
         self._waited_seconds, self._sent_bytes = 0.0, 0
 
 
 def _too_slow() -> BrokenPipeError:
-    """As if the other end had gone: gunicorn logs nothing about that."""
+    """The error of a closed connection, about which gunicorn logs nothing."""
     return BrokenPipeError(errno.EPIPE, "the other end reads too slowly")
 
 
-class Connection(TConn):  # type: ignore[misc] # gunicorn has no types
-    """A connection that waits in the main loop, works in a thread, or is being closed."""
+class ClientConnection(TConn):  # type: ignore[misc] # gunicorn has no types
+    """A connection: it waits in the main loop, is answered by a thread, or is being closed."""
 
     sock: PacedSocket
     inflow: Inflow
 
-    def __init__(self, cfg: Any, sock: PacedSocket, client: Any, server: Any, patience: Patience) -> None:
+    def __init__(self, cfg: Any, sock: PacedSocket, client: Any, server: Any, client_limits: ClientLimits) -> None:
         super().__init__(cfg, sock, client, server)
         self.address = address_of(client)
         self.arrival = Arrival()
-        self.deadline = time.monotonic() + patience.head_seconds
+        self.deadline = time.monotonic() + client_limits.head_seconds
         self.looked_at_bytes = 0
         self.drained_bytes = 0
-        self.has_large_place = False
+        self.counts_as_large = False
         self.is_kept = False
         """Whether another request may follow."""
         self.sent_bytes = 0
         """How much of the rest of its answer went out since somebody looked at its pace."""
-        self._patience = patience
-        sock.patience = patience
+        self._limits = client_limits
+        sock.client_limits = client_limits
         # Kept by the kernel, since gunicorn takes a socket's own time limit away again.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", patience.silence_seconds, 0))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", client_limits.silence_seconds, 0))
 
     @property
     def is_idle(self) -> bool:
@@ -136,25 +136,25 @@ class Connection(TConn):  # type: ignore[misc] # gunicorn has no types
 
     @property
     def is_between_requests(self) -> bool:
-        """Whether it was of use before, and may be again."""
+        """Whether it has served a request before and waits for the next one."""
         return bool(self.initialized) and self.is_idle
 
     def feed(self, data: bytes) -> None:
-        """More of the next request has come."""
+        """Add bytes of the next request."""
         was_idle, had_head = self.is_idle, self.arrival.has_head
         self.arrival.feed(data)
         if self.arrival.has_head and not had_head:
-            self._allow(self._patience.body_seconds)
+            self._allow(self._limits.body_seconds)
         elif was_idle:
-            self._allow(self._patience.head_seconds)
+            self._allow(self._limits.head_seconds)
 
     def is_late(self, now: float) -> bool:
-        """Whether its time is up; a body that keeps its pace has more."""
+        """Whether its deadline is over; a body that keeps its pace has longer."""
         if now <= self.deadline:
             return False
         came = len(self.arrival) - self.looked_at_bytes
-        if self.arrival.has_head and came >= self._patience.bytes_per_second_min * self._patience.body_seconds:
-            self._allow(self._patience.body_seconds)
+        if self.arrival.has_head and came >= self._limits.bytes_per_second_min * self._limits.body_seconds:
+            self._allow(self._limits.body_seconds)
             return False
         return True
 
@@ -162,31 +162,31 @@ class Connection(TConn):  # type: ignore[misc] # gunicorn has no types
         """Its thread has written all of the answer; the kernel has not taken all of it yet."""
         self.sock.setblocking(False)
         self.sent_bytes = 0
-        self.deadline = time.monotonic() + self._patience.pace_seconds
+        self.deadline = time.monotonic() + self._limits.pace_seconds
 
     def is_reading_too_slowly(self, now: float) -> bool:
         """Whether it has taken in too little of the rest of its answer."""
         if now <= self.deadline:
             return False
-        if self.sent_bytes <= self._patience.bytes_per_second_min * self._patience.pace_seconds:
+        if self.sent_bytes <= self._limits.bytes_per_second_min * self._limits.pace_seconds:
             return True
         self.begin_rest()
         return False
 
     def begin(self) -> None:
-        """A thread takes the request; gunicorn's parser reads what has come, then what has not."""
+        """Give the request to a thread: gunicorn's parser reads what has come, then the rest from the socket."""
         self.sock.setblocking(True)
         is_first = not self.initialized
         self.init()
         if is_first:
-            self.inflow = self.parser.unreader = Inflow(self.sock, self._patience)
-        self.inflow.begin(self.arrival.take(), self._patience.body_seconds, is_whole=self.arrival.is_whole)
+            self.inflow = self.parser.unreader = Inflow(self.sock, self._limits)
+        self.inflow.begin(self.arrival.take(), self._limits.body_seconds, is_whole=self.arrival.is_whole)
 
     def go_on(self) -> None:
-        """Its answer is out: what came behind its request is the beginning of the next one."""
+        """Begin the next request with the bytes that came after this one."""
         self.sock.setblocking(False)
         self.arrival = Arrival(self.inflow.take_buffered())
-        self._allow(self._patience.idle_seconds if self.is_idle else self._patience.head_seconds)
+        self._allow(self._limits.idle_seconds if self.is_idle else self._limits.head_seconds)
 
     def _allow(self, seconds: float) -> None:
         self.deadline = time.monotonic() + seconds
@@ -194,7 +194,7 @@ class Connection(TConn):  # type: ignore[misc] # gunicorn has no types
 
 
 def address_of(client: Any) -> str | None:
-    """Who connects, as far as counting goes; None for a socket in the file system."""
+    """The client's address, by which connections are counted; None for a Unix socket."""
     if not isinstance(client, tuple):
         return None
     return _network_of(client[0]) if ":" in client[0] else str(client[0])
@@ -202,6 +202,6 @@ def address_of(client: Any) -> str | None:
 
 @lru_cache(10_000)
 def _network_of(address: str) -> str:
-    """A household has a whole /64 of IPv6 addresses."""
+    """The /64 network of an IPv6 address, which one household has."""
     found = IPv6Address(address.partition("%")[0])
     return str(found.ipv4_mapped or ip_network((found, 64), strict=False))

@@ -1,7 +1,7 @@
-"""What a thread still reads from a connection, and for how long it waits for that.
+"""Reads the rest of a request from a connection, with time limits.
 
-A request comes to a thread whole, but for the body of an upload. Whoever is not known yet has a deadline for it. An
-upload that was let in may take as long as its line is slow, but not as long as its sender likes.
+A thread gets whole requests, except for the bodies of uploads. Until the sender is authorised, its body has a deadline;
+after that it may take long, as long as it keeps a minimum pace.
 """
 
 import math
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from gunicorn.http.unreader import SocketUnreader
 
 ENVIRON_KEY = "docmill.inflow"
-# gunicorn reads 8 kB at a time; each read lets another thread run, and then waits for its turn.
+# More than gunicorn's 8 kB: after each read a thread has to wait until it may run again.
 _CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How long whoever is at the other end may take."""
+class ClientLimits:
+    """How long a client may take."""
 
     idle_seconds: float = 30.0
     """Between two requests."""
@@ -36,15 +36,15 @@ class Patience:
 
 
 class Inflow(SocketUnreader):  # type: ignore[misc] # gunicorn has no types
-    """Reads from a socket within limits; beyond them it looks as if the sender had gone."""
+    """Reads from a socket within limits; beyond them it behaves as if the sender had closed."""
 
-    def __init__(self, sock: socket.socket, patience: Patience) -> None:
+    def __init__(self, sock: socket.socket, client_limits: ClientLimits) -> None:
         super().__init__(sock, max_chunk=_CHUNK_BYTES)
         self.missed_some = False
-        """Whether somebody wanted bytes that have not come."""
+        """Whether bytes were asked for that have not come."""
         self.is_whole = True
         """Whether all of the request had come when a thread took it."""
-        self._patience = patience
+        self._limits = client_limits
         self._deadline: float | None = None
         self._timeout_seconds: float | None = None
         self._has_ended = False
@@ -52,7 +52,7 @@ class Inflow(SocketUnreader):  # type: ignore[misc] # gunicorn has no types
         self._came_bytes = 0
 
     def begin(self, received: bytes, seconds: float, *, is_whole: bool) -> None:
-        """A request begins with these bytes; the rest of it has to be there within so many seconds."""
+        """Begin a request with these bytes; the rest has to come within so many seconds."""
         self.unread(received)
         self.is_whole = is_whole
         self._deadline = time.monotonic() + seconds
@@ -60,17 +60,17 @@ class Inflow(SocketUnreader):  # type: ignore[misc] # gunicorn has no types
         self._waited_seconds, self._came_bytes = 0.0, 0
 
     def lift_deadline(self) -> None:
-        """From now on only silence, and a pace that no line is as slow as, end it."""
+        """Replace the deadline by limits of silence and pace."""
         self._deadline = None
 
     def stop(self) -> None:
-        """Wait for nothing more."""
+        """Read nothing more from the socket."""
         self._has_ended = True
 
     def chunk(self, size_hint: int | None = None) -> bytes:
         """The next bytes from the socket; none where they did not come in time."""
         began = time.monotonic()
-        seconds = float(self._patience.silence_seconds)
+        seconds = float(self._limits.silence_seconds)
         if self._deadline is not None:
             seconds = min(seconds, self._deadline - began)
         if self._has_ended or seconds <= 0:
@@ -96,11 +96,11 @@ class Inflow(SocketUnreader):  # type: ignore[misc] # gunicorn has no types
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
 
     def _measure(self, came: int, seconds: float) -> None:
-        """Only time spent waiting for the sender counts: a slow disk of ours is not its fault."""
+        """Measure the sender's pace; only time spent waiting for it counts."""
         self._came_bytes += came
         self._waited_seconds += seconds
-        if self._waited_seconds < self._patience.pace_seconds:
+        if self._waited_seconds < self._limits.pace_seconds:
             return
-        if self._came_bytes < self._patience.bytes_per_second_min * self._waited_seconds:
+        if self._came_bytes < self._limits.bytes_per_second_min * self._waited_seconds:
             self._has_ended = True
         self._waited_seconds, self._came_bytes = 0.0, 0

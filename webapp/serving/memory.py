@@ -1,13 +1,12 @@
-"""What a process has loaded when it is ready, and keeps for life."""
+"""Excludes what a process has loaded at its start from garbage collection."""
 
 import gc
 
 
 def keep_what_is_loaded() -> None:
-    """Let no later collection look through it.
+    """Exclude the present objects from garbage collection. Call it once, when all is loaded.
 
-    That is more than 100,000 objects, hardly one of them garbage; to look through all takes 40 ms, at any moment, in
-    which no thread of the process does anything else. Call it once, when all is loaded.
+    They are more than 100,000 and hardly one is garbage. Collecting them stops all threads for 40 ms, at any moment.
     """
     gc.collect()
     gc.freeze()

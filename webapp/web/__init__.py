@@ -1,4 +1,4 @@
-"""The HTTP room: pages for people, JSON for programs, and who may see what."""
+"""The HTTP layer: pages for people, JSON for programs, and who may see what."""
 
 from datetime import datetime
 from typing import Any
@@ -49,7 +49,7 @@ _PAGES = (
 
 
 def register_pages(app: Flask, settings: Settings) -> None:
-    """Everything that answers HTTP, and the commands. What comes first sees a request first."""
+    """Everything that answers HTTP, and the commands. The first one registered sees a request first."""
     app.json = _Json(app)
     init_errors(app)
     init_cookies(app, settings)

@@ -19,7 +19,7 @@ from webapp.accounts.roles import Permission, Principal
 from webapp.db import reading, transaction
 from webapp.db.errors import DATABASE_ERRORS, trouble_of
 from webapp.documents.model import Document
-from webapp.jobs.queue import Job
+from webapp.jobs.queue import JobSnapshot
 from webapp.library import lookup
 from webapp.services import Services
 from webapp.web import cookies, csrf
@@ -38,11 +38,11 @@ class Access(Enum):
     PUBLIC = "public"
     """Anybody: signing in, and what monitors ask."""
     READ_OR_WRITE = "read or write"
-    """Whoever may read; with a method that may change something, whoever may write. What a route is by default."""
+    """Those who may read; with a method that may change something, those who may write. The default."""
     WRITE = "write"
-    """Whoever may write, also to look: the question before something is changed."""
+    """Those who may write, even for GET: the page that asks before a change."""
     UPLOAD = "upload"
-    """Whoever may add documents."""
+    """Those who may add documents."""
     PERSON = "person"
     """A person of any role: a program's token must not make more tokens."""
     OPS = "ops"
@@ -132,7 +132,7 @@ def current_user() -> Principal | None:
 
 
 def principal() -> Principal:
-    """Who asks; without credentials that hold the request ends here, with 401."""
+    """Who asks; 401 without valid credentials."""
     found = current_user()
     if found is None:
         raise Problem(401, "token" if _brings_token() else "signed_out")
@@ -140,12 +140,12 @@ def principal() -> Principal:
 
 
 def org_id() -> UUID:
-    """The org of whoever asks."""
+    """The org of the person or program that asks."""
     return principal().org_id
 
 
 def get_document(document_id: UUID) -> Document:
-    """The document, if the org of whoever asks has it; else 404."""
+    """The document, if it is the asking org's; else 404."""
     org = org_id()
     with reading(org):
         found = lookup.get(org, document_id)
@@ -154,12 +154,12 @@ def get_document(document_id: UUID) -> Document:
     return found
 
 
-def get_job(job_id: UUID) -> Job:
-    """The job, if it is one of their org's; else 404."""
+def get_job(job_id: UUID) -> JobSnapshot:
+    """The job, if it is the asking org's; else 404."""
     org = org_id()
     with reading(org):
         found = services().queue.get(job_id)
-    # Where no row-level security stands behind it, the queue would find any org's job.
+    # Without row-level security (SQLite) the queue would find any org's job.
     if found is None or found.org_id != org:
         raise Problem(404)
     return found
@@ -171,7 +171,7 @@ def _ruled(view: View, rule: Access) -> View:
 
 
 def _guard() -> None:
-    # No route matched: the answer is 404 or 405, whoever asks.
+    # No route matched: the answer is 404 or 405 for everybody.
     if request.endpoint is None:
         return
     rule = access_of(current_app, request.endpoint)
@@ -196,7 +196,7 @@ def _brings_token() -> bool:
 
 
 def _identify() -> Principal | None:
-    # Whoever brings a token is that token and nothing else: no cookie steps in when it is bad.
+    # With a bearer token only that counts: no cookie is used when it is bad.
     return _program() if _brings_token() else _person()
 
 

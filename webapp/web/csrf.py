@@ -2,7 +2,7 @@
 
 Every unsafe request that is not authenticated by a bearer token brings the page's token in the
 header X-CSRFToken or in the field `csrf_token`. The header is looked at first: then a body need
-not be read to find out. This runs after access was checked, so that what a stranger sends is
+not be read to find out. This runs after access was checked, so that what an unknown sender sends is
 never parsed.
 """
 

@@ -20,7 +20,7 @@ from webapp.web.safe_paths import own_path
 _log = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = "5"
 
-_NO_ROOM = ("There is no room left", "Nothing can be stored until whoever runs Docmill makes some room.")
+_NO_SPACE = ("There is no room left", "Nothing can be stored until the person who runs Docmill makes some room.")
 # Title and detail by reason, else by status.
 _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     400: ("That request could not be understood", "Something in it is missing or malformed."),
@@ -31,10 +31,10 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     "token": ("This token is not valid", "It is unknown, was revoked or has expired. Create a new one."),
     403: ("Not allowed", "Your role does not include this."),
     "cross_site": ("Not allowed", "The request came from another site, so nothing was changed."),
-    "ops_only": ("Only for operations", "This page is for the role “ops”. Ask whoever runs Docmill for access."),
+    "ops_only": ("Only for operations", "This page is for the role “ops”. Ask the person who runs Docmill for access."),
     "operator_only": (
         "Only for operators",
-        "This holds for the whole installation, so it takes the role “operator”. Ask whoever runs Docmill.",
+        "This holds for the whole installation, so it takes the role “operator”. Ask the person who runs Docmill.",
     ),
     "read_only": ("You may only read", "Your role or your token does not allow changes, so nothing was changed."),
     "no_uploads": ("You may not upload", "Your role or your token does not allow uploads, so nothing was stored."),
@@ -84,8 +84,8 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "What was stored is safe. Try again in a moment: the same file sent twice makes one document.",
     ),
     "database_busy": ("Docmill is very busy right now", "It could not be done in time. Try again in a moment."),
-    "database_full": _NO_ROOM,
-    "storage_full": _NO_ROOM,
+    "database_full": _NO_SPACE,
+    "storage_full": _NO_SPACE,
     503: ("Docmill is not available right now", "A part that it needs does not answer. Try again in a moment."),
 }
 
@@ -143,7 +143,7 @@ def _on_unavailable(error: Exception) -> Response:
 
 
 def _on_database_error(error: Exception) -> Response:
-    """What passes by itself is no fault of anybody: come again. All else is a fault of ours."""
+    """Temporary errors of the database are answered with 503; all others are bugs of ours."""
     trouble = trouble_of(error)
     if trouble is None:
         return _on_unexpected(error)
@@ -221,7 +221,7 @@ def _ask_to_sign_in(problem: Problem) -> Response:
 
 
 def _is_for_program() -> bool:
-    """Every browser names text/html: whoever takes anything at all is a program that was not told to ask."""
+    """Whether a browser asks: every browser names text/html; a program may accept anything."""
     accepted = request.accept_mimetypes
     return fragments.is_for_program() or accepted.quality("text/html") == accepted.quality("application/json")
 

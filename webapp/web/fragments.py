@@ -19,7 +19,7 @@ def wants_fragment() -> bool:
 
 
 def is_for_program() -> bool:
-    """JSON is liked better than HTML; where both are equal, whoever brings a token is a program."""
+    """JSON is liked better than HTML; where both are equal, a request with a token is a program."""
     accepted = request.accept_mimetypes
     html = accepted.quality("text/html")
     json = max(accepted.quality("application/json"), accepted.quality("application/problem+json"))
@@ -34,7 +34,7 @@ def current_url() -> str | None:
 
 
 def answer(*, page: str, fragment: str, data: Callable[[], Any], **context: Any) -> Response:
-    """The same content for whoever asks: `data` as JSON, or a template with this context."""
+    """Answer with the same content: `data` as JSON, or a template with this context."""
     if is_for_program():
         return jsonify(data())
     return make_response(render_template(fragment if wants_fragment() else page, **context))

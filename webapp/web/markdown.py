@@ -1,8 +1,8 @@
 """The text of a document as pages show it: cut into parts of a readable size, rendered, and made harmless.
 
-The Markdown came out of a stranger's file. It is rendered without raw HTML, and what comes out
+The Markdown comes from an uploaded file. It is rendered without raw HTML, and what comes out
 passes an allow list: no attribute but the address of a link, and no address but http, https and mailto. Behind each
-link stands where it leads, since its words may say something else.
+link says where it leads, since its words may say something else.
 """
 
 from collections.abc import Iterator, Sequence

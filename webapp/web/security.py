@@ -60,7 +60,7 @@ def csp_nonce() -> str:
 def trusted_hosts(settings: Settings) -> list[str] | None:
     """The names under which requests are answered; None for any.
 
-    Whoever listens on loopback alone serves browsers of this machine: no other name is right, and
+    A server that listens on loopback alone serves browsers of this machine: no other name is right, and
     a web site that points its own name here (DNS rebinding) gets nothing.
     """
     server = settings.server

@@ -1,4 +1,4 @@
-"""Adds lines to the security log under the name of whoever sends the request."""
+"""Adds lines to the security log under the name of the person or program that asks."""
 
 import logging
 from typing import Any

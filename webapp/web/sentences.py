@@ -54,7 +54,7 @@ _FAILURES = {
     FailureCode.TOO_LARGE: Sentence(
         "The file is too large",
         "Reading it would take more room than is allowed here.",
-        "Split it into smaller files, or ask whoever runs Docmill to raise the limit.",
+        "Split it into smaller files, or ask the person who runs Docmill to raise the limit.",
         may_pass=False,
     ),
     FailureCode.NO_TEXT: Sentence(
@@ -84,20 +84,20 @@ _FAILURES = {
     FailureCode.TOO_LONG: Sentence(
         "The recording is too long",
         "It lasts longer than is allowed here.",
-        "Cut it into shorter parts, or ask whoever runs Docmill to raise the limit.",
+        "Cut it into shorter parts, or ask the person who runs Docmill to raise the limit.",
         may_pass=False,
     ),
     FailureCode.TOO_MANY_PAGES: Sentence(
         "The document has too many pages",
         "It has more pages than may be sent to the service that reads files here. Nothing was sent.",
-        "Split it into smaller files, or ask whoever runs Docmill to raise the limit.",
+        "Split it into smaller files, or ask the person who runs Docmill to raise the limit.",
         may_pass=False,
     ),
     FailureCode.LANGUAGE: Sentence(
         "The language is not known here",
         "Somebody speaks in it, but in a language that this recogniser does not know. The one that comes with Docmill "
         "knows English only.",
-        "Whoever runs Docmill can choose a service that knows more languages; then choose Reprocess.",
+        "The person who runs Docmill can choose a service that knows more languages; then choose Reprocess.",
     ),
     FailureCode.UNAVAILABLE: Sentence(
         "A service that is needed did not answer",
@@ -112,31 +112,31 @@ _FAILURES = {
     FailureCode.STORAGE_FULL: Sentence(
         "The file storage is full",
         "There was no room left to store the result.",
-        "Whoever runs Docmill needs to make room; then choose Reprocess.",
+        "The person who runs Docmill needs to make room; then choose Reprocess.",
     ),
     FailureCode.MODEL_MISSING: Sentence(
         "The language model is not installed",
         "Passages cannot be indexed without it.",
-        "Whoever runs Docmill can install it with “make setup”; then choose Reprocess.",
+        "The person who runs Docmill can install it with “make setup”; then choose Reprocess.",
     ),
     FailureCode.CREDENTIALS_REFUSED: Sentence(
         "A service refused our key",
         "The key in the settings is missing, expired or not allowed to do this.",
-        "Whoever runs Docmill needs to set a valid key; then choose Reprocess.",
+        "The person who runs Docmill needs to set a valid key; then choose Reprocess.",
     ),
     FailureCode.REQUEST_REFUSED: Sentence(
         "A service refused the request",
         "It does not know the model that the settings name, or does not take what it was sent.",
-        "Whoever runs Docmill finds the details under Operations; then choose Reprocess.",
+        "The person who runs Docmill finds the details under Operations; then choose Reprocess.",
     ),
     FailureCode.QUOTA_EXHAUSTED: Sentence(
         "The account of a service is used up",
         "What was paid for, or allowed for this month, is spent.",
-        "Whoever runs Docmill needs to raise the limit at the service; then choose Reprocess.",
+        "The person who runs Docmill needs to raise the limit at the service; then choose Reprocess.",
     ),
     FailureCode.RATE_LIMITED: Sentence(
         "A service was asked too often",
-        "It kept asking for patience until no attempt was left.",
+        "It kept asking us to wait until no attempt was left.",
         "Wait a few minutes, then choose Reprocess.",
     ),
     FailureCode.TIMED_OUT: Sentence(
@@ -158,7 +158,7 @@ _FAILURES = {
     FailureCode.SANDBOX_INCOMPLETE: Sentence(
         "Files can't be read safely here",
         "The settings ask that readers are locked in, and this machine does not offer all that this takes.",
-        "Whoever runs Docmill finds what is missing under Operations; then choose Reprocess.",
+        "The person who runs Docmill finds what is missing under Operations; then choose Reprocess.",
     ),
     FailureCode.BLOB_MISSING: Sentence(
         "The stored file is gone",
@@ -179,12 +179,12 @@ _FAILURES = {
     FailureType.STEP_FAILED: Sentence(
         "A step failed",
         "Something unexpected happened while this document was processed.",
-        f"{_REPROCESS} If it fails again, whoever runs Docmill finds the details under Operations.",
+        f"{_REPROCESS} If it fails again, the person who runs Docmill finds the details under Operations.",
     ),
     FailureType.ATTEMPTS_EXHAUSTED: Sentence(
         "Every attempt failed",
         "It was tried several times, with pauses in between.",
-        f"{_REPROCESS} If it fails again, whoever runs Docmill finds the details under Operations.",
+        f"{_REPROCESS} If it fails again, the person who runs Docmill finds the details under Operations.",
     ),
     FailureType.BAD_INPUT: Sentence(
         "The file can't be used",
@@ -210,7 +210,7 @@ _FAILURES = {
     EndCode.UNEXPECTED: Sentence(
         "Something unexpected happened",
         "The fault is ours and was recorded.",
-        f"{_REPROCESS} If it fails again, whoever runs Docmill finds the details under Operations.",
+        f"{_REPROCESS} If it fails again, the person who runs Docmill finds the details under Operations.",
     ),
     FailureType.CANCELLED: Sentence(
         "Processing was cancelled",
@@ -232,8 +232,8 @@ def failure(code: str | None, otherwise: str | None = None) -> Sentence:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why an upload was not taken: an HTTP status, a title, and a sentence."""
+class UploadRefusal:
+    """Why an upload was refused: an HTTP status, a title, and a sentence."""
 
     status: int
     title: str
@@ -241,45 +241,46 @@ class Refusal:
 
 
 _REFUSALS = {
-    RefusalCode.EMPTY: Refusal(422, "The file is empty", "There is nothing in it to read."),
-    RefusalCode.TOO_LARGE: Refusal(413, "The file is too large", "Files may be up to {limit} here."),
-    RefusalCode.ORG_FULL: Refusal(
+    RefusalCode.EMPTY: UploadRefusal(422, "The file is empty", "There is nothing in it to read."),
+    RefusalCode.TOO_LARGE: UploadRefusal(413, "The file is too large", "Files may be up to {limit} here."),
+    RefusalCode.ORG_FULL: UploadRefusal(
         413,
         "There is no space left for your organisation",
-        "Its files may take {limit} together. Delete some that are not needed, or ask whoever runs Docmill for more.",
+        "Its files may take {limit} together. Delete some that are not needed, or ask the person who runs Docmill for "
+        "more.",
     ),
-    RefusalCode.UNSUPPORTED: Refusal(
+    RefusalCode.UNSUPPORTED: UploadRefusal(
         415,
         "This kind of file can't be read",
         "It is {a_label}. Docmill reads {kinds} here.",
     ),
-    RefusalCode.MISMATCH: Refusal(
+    RefusalCode.MISMATCH: UploadRefusal(
         415, "The file is not what its name says", "By its content it is {a_label}. Rename it, or export it anew."
     ),
 }
-NO_FILE = Refusal(422, "No file was sent", "Choose at least one file. Programs send it as a part named “file”.")
-BROKEN_FORM = Refusal(
+NO_FILE = UploadRefusal(422, "No file was sent", "Choose at least one file. Programs send it as a part named “file”.")
+BROKEN_FORM = UploadRefusal(
     400,
     "What was sent could not be read",
     "Nothing was taken. It broke off, or the name of a file in it is not written in UTF-8. Please send it again.",
 )
-REQUEST_TOO_LARGE = Refusal(
+REQUEST_TOO_LARGE = UploadRefusal(
     413,
     "That is too much at once",
     "Nothing was stored: all files together may be up to {limit}. Send fewer at a time.",
 )
-STORAGE_FULL = Refusal(
+STORAGE_FULL = UploadRefusal(
     507, "There is no room left", "Nothing was stored. The person who runs Docmill needs to free disk space."
 )
 
 
-def refusal(code: RefusalCode, data: Mapping[str, Any]) -> Refusal:
-    """Why a file was not taken, with what is known of it filled in."""
+def refusal(code: RefusalCode, data: Mapping[str, Any]) -> UploadRefusal:
+    """The refusal for a code, with the file's details filled in."""
     found = _REFUSALS[code]
     label = str(data.get("label") or "something else")
     limit = filesize(int(data.get("bytes_max") or 0))
     values = {"limit": limit, "a_label": _with_article(label), "kinds": data.get("kinds")}
-    return Refusal(found.status, found.title, found.detail.format(**values))
+    return UploadRefusal(found.status, found.title, found.detail.format(**values))
 
 
 def _with_article(label: str) -> str:

@@ -30,7 +30,7 @@ _SYSTEMS = (
 
 
 def visit(via: str = "password") -> Visit:
-    """How whoever sends this request comes in."""
+    """How the sender of this request signs in: browser and address."""
     return Visit(via, device_of(request.user_agent.string), request.remote_addr)
 
 

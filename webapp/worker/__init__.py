@@ -1,1 +1,1 @@
-"""Claims jobs and brings each attempt to exactly one outcome."""
+"""The worker process: claims jobs, makes attempts, and takes back the jobs of dead workers."""

@@ -31,35 +31,35 @@ from webapp.worker.policy import ExecutionPolicy
 _log = logging.getLogger(__name__)
 
 
-# The database was away: the job is not to blame, and the next try finds it back or ends with the run's time.
+# How long a job is delayed when the database was away: no attempt is counted, but the run's time goes on.
 DATABASE_PAUSE_SECONDS = 5.0
-# Nor is it where the disk for files is full, which takes a person to mend.
+# How long a job is delayed when the disk for files is full, which a person has to change.
 FULL_PAUSE_SECONDS = 15.0
 _LOGGED_CHARACTERS_MAX = 300
 
 
 class Outcome(StrEnum):
-    """What becomes of an attempt. There is nothing else."""
+    """How an attempt ends: always in exactly one of these ways."""
 
     COMPLETED = "COMPLETED"
     """Done; the handler ended the job with its last store."""
     RETRIED = "RETRIED"
-    """Failed; counted, and in line again."""
+    """Failed and counted; the job is PENDING again."""
     FAILED = "FAILED"
     """Failed for good, and its run with it."""
     SNOOZED = "SNOOZED"
-    """In line again after a while, not counted: it waits for the outside world."""
+    """Not counted; the job waits for something outside and is due again after a while."""
     RELEASED = "RELEASED"
     """Handed back in a drain, or because its stage was paused; not counted."""
     TIMED_OUT = "TIMED_OUT"
     """Its run exceeded its time limit."""
     LEASE_LOST = "LEASE_LOST"
-    """The job is not ours any more (or is about to be taken from us): dropped without a word."""
+    """The lease has ended, or is about to: the job is dropped, and nothing is written."""
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """A job in our hands, and the moment (of this process's clock) at which its run's time is over."""
+    """A claimed job, and its run's deadline by this process's clock."""
 
     lease: Lease
     deadline: float
@@ -67,25 +67,25 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Attempts:
-    """Makes attempts: with these services, under this policy, by these handlers."""
+    """Claims jobs and makes attempts at them, with these services, policy and handlers."""
 
     services: Services
     policy: ExecutionPolicy
     handlers: Mapping[str, Handler]
     watch: Callable[[StageContext], AbstractContextManager[None]] = lambda context: nullcontext()
-    """Sees to it that what an attempt does is stored while it works."""
+    """Stores what an attempt has done while it is still running (see Saver)."""
 
     def claim(self, worker: str, limit: int = 1, seats: Mapping[UUID, int] | None = None) -> list[Claimed]:
-        """Claim due jobs of the stages that this worker takes."""
+        """Claim due jobs of the stages that have a handler here."""
         leases = self.services.queue.claim(worker, limit, seats=seats, stages=self.handlers)
         return [claimed for lease in leases for claimed in self._claimed(lease)]
 
     def run(self, claimed: Claimed, stopping: Stopping) -> Outcome:
-        """Work on a job until it ends in some way, and see to it that this end is stored."""
+        """Make one attempt: call the stage's handler, and store how it ended."""
         context = self._context(claimed, stopping)
         with self.watch(context):
             error = self._work(context)
-        outcome = Outcome.COMPLETED if error is None else self._settle(context, error)
+        outcome = Outcome.COMPLETED if error is None else self._store_end(context, error)
         return _note(claimed.lease, outcome, error, _step(context))
 
     def _claimed(self, lease: Lease) -> list[Claimed]:
@@ -119,21 +119,19 @@ class Attempts:
         )
 
     def _work(self, context: StageContext) -> BaseException | None:
-        """Do the work. A handler ends its job with its last store, so there is nothing to say when all went well."""
+        """Call the handler; returns its error, or None: then the handler has ended the job with its last store."""
         try:
             self.handlers[context.lease.stage](context)
             return None
-        # The broadest in the product: whatever goes wrong in a handler is the end of this
-        # attempt, stored with the job, and not the end of the thread that made it. As broad as
-        # can be, since a panic inside an extension module is no Exception.
+        # The only broad `except` of the worker: whatever goes wrong in a handler ends the attempt, not the thread.
+        # BaseException, since a panic inside an extension module is no Exception.
         except BaseException as error:  # noqa: BLE001
             return error
 
-    def _settle(self, context: StageContext, error: BaseException) -> Outcome:
-        """Store the end, for as long as it takes the database to come back.
+    def _store_end(self, context: StageContext, error: BaseException) -> Outcome:
+        """Store how the attempt ended; repeated while the database is away.
 
-        A commit whose answer was lost may have happened; then the lease is gone, and the second
-        try finds that out and changes nothing.
+        A commit whose answer was lost may have happened. Then the lease has ended, so the second try changes nothing.
         """
         backoff = Backoff()
         while True:
@@ -143,14 +141,14 @@ class Attempts:
                 return Outcome.LEASE_LOST
             except DATABASE_ERRORS as error_of_ours:
                 if trouble_of(error_of_ours) is None:
-                    # A mistake of ours. The watchdog takes the job back, or the run's time limit ends it.
+                    # A bug. The watchdog takes the job back, or the run's time limit ends it.
                     _log.exception("the end of job %s cannot be stored", context.lease.job_id)
                     return Outcome.LEASE_LOST
                 _log.warning("job %s waits for the database: %s", context.lease.job_id, type(error_of_ours).__name__)
                 backoff.pause()
 
     def _end(self, context: StageContext, error: BaseException) -> Outcome:
-        """What an attempt ends with, by what it raised. Each end is fenced: LeaseLost."""
+        """Store the outcome that follows from this error, under the lease; LeaseLost."""
         queue, lease = self.services.queue, context.lease
         if isinstance(error, LeaseLost):
             raise error
@@ -171,7 +169,7 @@ class Attempts:
                 stage_pause.pause_after(queue, lease, _job_error(context, error))
                 outcome = Outcome.RELEASED
             case ProviderError(code=FailureCode.STORAGE_FULL):
-                lifecycle.wait_for_room(queue, lease, spread(FULL_PAUSE_SECONDS))
+                lifecycle.wait_for_space(queue, lease, spread(FULL_PAUSE_SECONDS))
                 outcome = Outcome.SNOOZED
             case ProviderError():
                 outcome = _OUTCOMES[lifecycle.end_after(queue, lease, error, _step(context))]
@@ -201,7 +199,7 @@ def _job_error(context: StageContext, error: ProviderError) -> JobError:
 
 
 def _words(error: BaseException) -> str:
-    """What an unexpected error says; a database's own message may quote a row, which is people's text."""
+    """The message of an unexpected error; not that of a database, which may quote rows, so people's texts."""
     if not isinstance(error, DATABASE_ERRORS):
         return scrubbed(_said(error), _LOGGED_CHARACTERS_MAX)
     own = getattr(error, "orig", None) or error
@@ -212,8 +210,8 @@ def _words(error: BaseException) -> str:
 def _said(error: BaseException) -> str:
     try:
         return str(error)
-    # It must not end the thread in place of the attempt.
-    except Exception:  # noqa: BLE001 - of somebody else's making, and with mistakes of its own
+    # A `__str__` that fails must not end the thread.
+    except Exception:  # noqa: BLE001 - an error class of any library
         return type(error).__name__
 
 
@@ -222,7 +220,7 @@ def _step(context: StageContext) -> str | None:
 
 
 def _note(lease: Lease, outcome: Outcome, error: BaseException | None = None, step: str | None = None) -> Outcome:
-    """One line for each attempt. An unexpected error has left its traceback above."""
+    """Log one line for each attempt. The traceback of an unexpected error was logged before."""
     why = ""
     if isinstance(error, ProviderError):
         why = f" while {step}: {error.code}, {scrubbed(error.message, _LOGGED_CHARACTERS_MAX)}"

@@ -1,4 +1,4 @@
-"""What has to be done again and again: each chore is safe in every process at once, and is repeated if it fails."""
+"""The chores that timers call. Each may run in several processes at once, and is repeated if it fails."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -26,9 +26,9 @@ from webapp.worker import worker_table
 
 _log = logging.getLogger(__name__)
 
-# An upload takes minutes, and the rows of a new blob are committed within seconds: a day is certain.
+# A blob without rows is an orphan after this time. An upload takes minutes, and its rows are committed seconds later.
 LITTER_AFTER_SECONDS = 24 * 3600.0
-# Whoever was told the path of an artifact opens it within seconds, and a slow connection takes it in within hours.
+# Readers open an artifact within seconds of learning its path, and finish a slow download within hours.
 REPLACED_AFTER_SECONDS = 24 * 3600.0
 _BATCH = 100
 _NAMED_MAX = 20
@@ -45,7 +45,7 @@ def reset_silent(services: Services) -> int:
 
 
 def end_overdue(services: Services, timeout_seconds: float) -> int:
-    """End the runs whose time is over, but for those that may not go on now (a pause, others' answers)."""
+    """End the runs that exceeded their time limit, except those that have to wait now (a pause, others' answers)."""
     ended = 0
     for page in _overdue(services, timeout_seconds):
         with reading(everywhere=True):
@@ -73,24 +73,24 @@ def _overdue(services: Services, timeout_seconds: float) -> Iterator[list[LiveRu
 
 
 def end_orphans(services: Services) -> int:
-    """At the start of the only process that works: end all runs that are RUNNING, since their process is gone."""
+    """Embedded, at the start: end all RUNNING runs, since the process that worked on them is gone."""
     total = 0
     while orphans := _running():
         total += sum(lifecycle.terminate_run(services.queue, run) for run in orphans)
-    # Jobs that follow a run's end, too, belonged to the process that is gone, and so did all calls.
+    # Jobs of runs that have succeeded, and all calls, belonged to that process as well.
     with transaction(everywhere=True):
         abandon_calls(None)
         while lifecycle.reset_silent(services.queue, silent_seconds=0):
             pass
     if total:
-        _log.warning("%d runs had lost their process and have failed: PROCESS_TERMINATED", total)
+        _log.warning("%d runs failed since their process is gone: PROCESS_TERMINATED", total)
     return total
 
 
 def reset_gone(services: Services, only_worker: str | None = None) -> int:
-    """Take jobs back that a worker still got after it was found dead: by a claim or a lock that outlived it.
+    """Take jobs back that a worker got after it was found dead: its claim was committed late, or its row was locked.
 
-    Where only one worker is allowed, every other one that holds a job is gone.
+    Where only one worker is allowed (`only_worker`), every other one is gone.
     """
     with reading(everywhere=True):
         holders = worker_table.job_holders()
@@ -102,7 +102,7 @@ def reset_gone(services: Services, only_worker: str | None = None) -> int:
 
 
 def book_lost_calls(services: Services) -> int:
-    """Book the calls whose answers nobody will bring any more."""
+    """Write the ledger lines of calls whose answers will not come any more."""
     times = CallTimes.of(services.settings)
     with reading(everywhere=True):
         found = reservations.lost(times.silent_seconds)
@@ -115,38 +115,37 @@ def book_lost_calls(services: Services) -> int:
     return len(found)
 
 
-def resume_with_room(services: Services) -> int:
-    """Go on with stages that were paused because nothing could be stored, once something can be."""
+def resume_with_space(services: Services) -> int:
+    """Resume the stages that were paused because nothing could be stored, once something can be."""
 
     def why_not() -> WaitReason | None:
         with reading(everywhere=True):
             org = next(iter(orgs.everyone()), None)
-        return gates.lacks_room(services.providers.blobs, org.id) if org else None
+        return gates.lacks_space(services.providers.blobs, org.id) if org else None
 
-    resumed = stage_pause.resume_with_room(services.queue, why_not)
+    resumed = stage_pause.resume_with_space(services.queue, why_not)
     if resumed:
-        _log.warning("there is room again: goes on with %s", ", ".join(resumed))
+        _log.warning("there is space again; resumed: %s", ", ".join(resumed))
     return len(resumed)
 
 
 def wake_spenders(services: Services) -> int:
-    """Let orgs go on that waited for the next day and may spend again: SPEND_PER_DAY was raised, or a day is over."""
+    """Make jobs due that wait for money, where their org may spend again: a new day, or a higher SPEND_PER_DAY."""
     waiting = services.queue.waiting_orgs(WaitReason.SPEND_LIMIT)
     free = [org for org in waiting if not gates.is_spent(org, services.settings.limits.spend_per_day)]
     return sum(services.queue.wake(org, WaitReason.SPEND_LIMIT) for org in free)
 
 
 def sweep_incoming(services: Services) -> int:
-    """Remove what broken uploads left behind."""
+    """Remove the files of uploads that broke off."""
     return services.providers.blobs.sweep_incoming(LITTER_AFTER_SECONDS)
 
 
-def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> int:
-    """Remove blobs that no row speaks of: of uploads that never were committed, of deleted documents and orgs.
+def sweep_orphans(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Remove blobs that no row names: of uploads that were never committed, of deleted documents and orgs.
 
-    Vectors that wait there for the database are stored.
-
-    It can take long, and stops where it is when the process wants to end.
+    Vectors that were put among the blobs while the database was away are stored first. It can take long, and stops
+    when the process ends.
     """
     blobs = services.providers.blobs
     limit = utc_now() - timedelta(seconds=LITTER_AFTER_SECONDS)
@@ -158,10 +157,10 @@ def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> i
         with reading(everywhere=True):
             is_there = orgs.get(org) is not None
         if is_there:
-            # What is brought back is gone by the time it is looked at below.
+            # Before the org's blobs are listed below: this removes the blobs that it stores.
             kept_answers.store_late_vectors(blobs, org)
         for batch in batches(old, _BATCH):
-            if is_ending():
+            if should_stop():
                 return removed
             for info in _without_owner(org, batch, {str(org)} if is_there else set()):
                 blobs.delete(info.path)
@@ -171,10 +170,10 @@ def sweep_orphans(services: Services, is_ending: Callable[[], bool] = bool) -> i
     return removed
 
 
-def sweep_replaced(services: Services, is_ending: Callable[[], bool] = bool) -> int:
-    """Remove results that were replaced so long ago that nobody can be reading them."""
+def sweep_replaced(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Remove artifacts that were replaced so long ago that nobody can be reading them."""
     removed = 0
-    while not is_ending():
+    while not should_stop():
         with reading(everywhere=True):
             old = replaced.older_than(REPLACED_AFTER_SECONDS, _BATCH)
         for each in old:
@@ -188,13 +187,13 @@ def sweep_replaced(services: Services, is_ending: Callable[[], bool] = bool) -> 
     return removed
 
 
-def report_missing(services: Services, is_ending: Callable[[], bool] = bool) -> int:
-    """Say which blobs are gone that rows speak of: nothing can be done about it here, and nobody else would notice."""
+def report_missing(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Log the blobs that rows name and that are gone: nobody else would notice."""
     with reading(everywhere=True):
         ids = [org.id for org in orgs.everyone()]
     total = 0
     for org_id in ids:
-        for found in find_missing(services, org_id, is_ending):
+        for found in find_missing(services, org_id, should_stop):
             total += 1
             if total <= _NAMED_MAX:
                 _log.error("document %s has lost its blob %s", found.document_id, found.path)
@@ -203,17 +202,17 @@ def report_missing(services: Services, is_ending: Callable[[], bool] = bool) -> 
     return total
 
 
-def renew_vectors(services: Services, is_ending: Callable[[], bool] = bool) -> int:
-    """Queue new vectors for what has those of an earlier model, unless ops want to be asked.
+def renew_vectors(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Queue new vectors for documents that have those of an earlier model, unless the settings leave it to ops.
 
-    Documents whose newest run failed are left to people: what failed once may fail every day.
+    Documents whose newest run failed are left out: it may fail again every day.
     """
     if services.settings.queue.reembed != "auto":
         return 0
     with reading(everywhere=True):
         ids = [org.id for org in orgs.everyone()]
     ready = DocumentStatus.READY
-    total = sum(reprocess.renew_vectors(services, each, status=ready, is_ending=is_ending).count for each in ids)
+    total = sum(reprocess.renew_vectors(services, each, status=ready, should_stop=should_stop).count for each in ids)
     if total:
         _log.info("%d documents with vectors of an earlier model get new ones", total)
     return total

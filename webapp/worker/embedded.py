@@ -1,6 +1,6 @@
-"""The embedded host: the one web process on a database that also does the work.
+"""The embedded host: of all web processes on a database, the one that also runs the jobs.
 
-Any other web process on the same database serves pages, and waits to become the host when this one ends.
+The others serve pages, and wait to become the host when it ends.
 """
 
 import logging
@@ -15,17 +15,17 @@ from webapp.db.errors import DATABASE_ERRORS
 from webapp.pipeline.handlers import HANDLERS, Handler
 from webapp.services import Services
 from webapp.worker.locks import ProcessLock, host_lock
+from webapp.worker.process import WorkerProcess
 from webapp.worker.shutdown import Shutdown
 from webapp.worker.threads import Guarded
-from webapp.worker.workshop import Workshop
 
 _log = logging.getLogger(__name__)
 
 
 class EmbeddedHost:
-    """The thread that becomes the host, checks that the work goes on, and drains it in the end.
+    """A thread that becomes the host, checks the worker threads, and drains them at the end.
 
-    Pages are served all the time: neither waits for the other.
+    Pages are served meanwhile.
     """
 
     def __init__(self, services: Services, handlers: Mapping[str, Handler] = HANDLERS) -> None:
@@ -33,24 +33,24 @@ class EmbeddedHost:
         self._shutdown = Shutdown()
         self._is_working = threading.Event()
         self._has_ended = True
-        self._workshop = Workshop(services, self._shutdown.on_broken, handlers)
-        self._shutdown.on_hurry = self._workshop.hurry
+        self._process = WorkerProcess(services, self._shutdown.on_broken, handlers)
+        self._shutdown.on_hurry = self._process.hurry
         self._thread = Guarded("host", self._host, self._end_process)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread; returns at once."""
         self._thread.start()
 
     def wait_until_working(self, seconds: float) -> bool:
-        """Whether this process has become the host within so long."""
+        """Wait until this process is the host; False if it is not within so many seconds."""
         return self._is_working.wait(seconds)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Begin to drain; a second signal cuts that short."""
+        """Start draining; a second signal cuts that short."""
         self._shutdown.on_signal(number, frame)
 
     def stop(self) -> bool:
-        """Drain and wait for it; says whether all threads have ended."""
+        """Drain and wait for the end; returns whether all threads have ended."""
         self._shutdown.request("the server ends")
         self._thread.join()
         return self._has_ended
@@ -59,20 +59,20 @@ class EmbeddedHost:
         lock = host_lock(db.engine)
         if not self._become_host(lock):
             return
-        self._workshop.start()
+        self._process.start()
         self._is_working.set()
-        while not self._shutdown.wait(self._workshop.check_seconds):
-            self._workshop.check()
+        while not self._shutdown.wait(self._process.check_seconds):
+            self._process.check()
             if not lock.is_held():
                 self._shutdown.on_broken("the host's lock was lost")
-        self._has_ended = self._workshop.drain()
+        self._has_ended = self._process.drain()
         lock.release()
         if self._shutdown.failure:
             self._end_process(self._shutdown.failure)
 
     def _become_host(self, lock: ProcessLock) -> bool:
-        """Wait for the tables, then for the lock; False when the process ends first."""
-        while not self._workshop.is_database_ready():
+        """Wait for the tables, then for the host lock; False if the process ends first."""
+        while not self._process.is_database_ready():
             if self._shutdown.wait(self._poll_seconds):
                 return False
         is_logged = False
@@ -85,7 +85,7 @@ class EmbeddedHost:
         return True
 
     def _end_process(self, why: str) -> None:
-        """Gunicorn starts another process, which begins with the recovery."""
+        """End this process: gunicorn starts another one, which ends the orphaned runs first."""
         _log.error("the embedded host ends its process: %s", why)
         os.kill(os.getpid(), signal.SIGTERM)
 

@@ -1,4 +1,4 @@
-"""Renews the leases of all jobs of this process, in one statement, and tells the attempts whose lease is lost."""
+"""Renews the leases of all jobs of this process in one statement, and stops attempts whose lease is lost."""
 
 import logging
 import threading
@@ -13,9 +13,9 @@ from webapp.worker.threads import Guarded
 
 _log = logging.getLogger(__name__)
 
-# Without a beat for this share of ZOMBIE_AFTER_SECONDS we stop our jobs, before others may take them.
+# After this share of ZOMBIE_AFTER_SECONDS without a heartbeat we stop our attempts, before others may take the jobs.
 STOP_AFTER_SHARE = 1 / 3
-# A beat that got no answer for so long never will: its connection is dead, and nothing told us.
+# After so long without an answer the connection is taken for dead.
 HUNG_AFTER_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
 _LONGEST_STOP_SECONDS = 5.0
@@ -23,18 +23,18 @@ _LONGEST_STOP_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Seat:
-    """A job of this process, and the flag that asks its attempt to stop between two steps."""
+    """A place for one job in this process, and the flag that asks its attempt to stop between two steps."""
 
     lease: Lease
     stopping: threading.Event = field(default_factory=threading.Event)
 
 
 class Heartbeat:
-    """The thread that beats, and the list of jobs for which it does.
+    """The heartbeat thread, and the jobs whose leases it renews.
 
-    While beats fail, no new job may be taken (`is_well`). After too long a time without one, the attempts are asked
-    to stop. A database that is away comes back, and the process goes on; where a beat hangs, or is refused for
-    another reason, `check` reports that the process is broken.
+    While heartbeats fail, no job may be claimed (`is_well`); after too long a time without one, the attempts are asked
+    to stop. When a database that was away is back, the process goes on; where a heartbeat hangs, or fails for another
+    reason, `check` reports that the process is broken.
     """
 
     def __init__(
@@ -54,36 +54,36 @@ class Heartbeat:
         self._is_failing = False
         self._woken = threading.Event()
         self._ending = threading.Event()
-        # The last beat; the last one that was answered, if only by "the database is away"; the last `check`.
+        # The last success; the last answer, if only "the database is away"; the last `check`.
         self._beat_at = self._answered_at = self._checked_at = monotonic()
         self._thread = Guarded("heartbeat", self._run, on_broken)
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Start the thread."""
         self._beat_at = self._answered_at = self._checked_at = monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        """End; no lease is renewed from here on."""
+        """Stop renewing leases."""
         self._ending.set()
         self._woken.set()
-        # It may hang in a dead connection, and then there is nothing to wait for.
+        # With a limit: the thread may hang in a dead connection.
         self._thread.join(_LONGEST_STOP_SECONDS)
 
     @property
     def is_well(self) -> bool:
-        """Whether the last beat succeeded, and not too long ago: only then may more jobs be taken."""
+        """Whether a heartbeat succeeded recently: only then may more jobs be claimed."""
         return not self._is_failing and monotonic() - self._beat_at < self._stop_after_seconds
 
     def hold(self, lease: Lease) -> Seat:
-        """Renew this lease from now on."""
+        """Add a job: its lease is renewed from now on."""
         seat = Seat(lease)
         with self._lock:
             self._seats[lease.job_id] = seat
         return seat
 
     def let_go(self, seat: Seat) -> None:
-        """Renew this lease no more: it has ended, one way or the other."""
+        """Remove a job: its lease has ended."""
         with self._lock:
             self._seats.pop(seat.lease.job_id, None)
 
@@ -98,7 +98,7 @@ class Heartbeat:
             seat.stopping.set()
 
     def beat(self) -> None:
-        """Renew all leases; an attempt whose lease is lost is asked to stop."""
+        """Renew all leases; ask attempts whose lease is lost to stop."""
         seats = self.seats()
         renewed = self._queue.heartbeat([seat.lease for seat in seats])
         for seat in seats:
@@ -106,15 +106,15 @@ class Heartbeat:
                 seat.stopping.set()
 
     def beat_soon(self) -> None:
-        """Beat now instead of at the usual time: others may have taken our jobs."""
+        """Send a heartbeat now instead of at the usual time: others may have taken our jobs."""
         self._woken.set()
 
     def check(self) -> None:
-        """Call every few seconds, from a thread that needs no database: a beat may hang without failing."""
+        """Report a heartbeat that hangs. Call it every few seconds, from a thread that does not use the database."""
         now, last_check_at = monotonic(), self._checked_at
         self._checked_at = now
         if now - last_check_at >= self._stop_after_seconds:
-            # This process was frozen, so no beat had a chance.
+            # This process was frozen, so no heartbeat could be sent.
             self._answered_at = now
             self.beat_soon()
         if now - self._beat_at < self._stop_after_seconds:
@@ -137,7 +137,7 @@ class Heartbeat:
                 self._is_failing = False
 
     def _is_time(self) -> bool:
-        """Wait until the next beat; False when the process ends."""
+        """Wait until the next heartbeat is due; False if the process ends."""
         self._woken.wait(min(self._every_seconds, _RETRY_SECONDS) if self._is_failing else self._every_seconds)
         self._woken.clear()
         return not self._ending.is_set()

@@ -1,6 +1,6 @@
-"""Locks that end with the process that holds them, however it ends: a crash, a kill, a power cut.
+"""Locks that are released when their process ends, however it ends: a crash, a kill, a power cut.
 
-The server (PostgreSQL) or the kernel (a file beside SQLite's) releases them. Nobody ever waits for one.
+PostgreSQL or, for the lock file beside SQLite's, the kernel releases them. `acquire` never waits.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from webapp.db.errors import DATABASE_ERRORS
 
 _HOST_KEY = 0x646F636D_686F7374  # "docmhost": any number that nobody else uses as an advisory lock
 
-# Both sides give up a connection whose other end vanished without a word after about ten seconds.
+# Client and server detect within about ten seconds that the other end has vanished.
 _KEEPALIVES = {
     "keepalives_idle": 4,
     "keepalives_interval": 2,
@@ -27,34 +27,34 @@ _KEEPALIVES = {
     " -c tcp_user_timeout=10000",
 }
 _CONNECT = {"connect_timeout": 5, "application_name": "docmill lock", **_KEEPALIVES}
-# A pooler passes no options on, so the timeout is set by a statement.
+# Set by a statement, since a pooler does not pass options on.
 _ACQUIRE = text("SELECT pg_try_advisory_lock(:key), set_config('statement_timeout', '10s', false)")
 _PID = text("SELECT pg_backend_pid()")
 _PROBES = 8
 
 
 class ProcessLock(Protocol):
-    """A lock that lasts as long as its process, or until it is released."""
+    """A lock that its process has until it ends or releases it."""
 
     def acquire(self) -> bool:
         """Try to get the lock, without waiting."""
 
     def is_held(self) -> bool:
-        """Whether we still hold it; a connection can be lost."""
+        """Whether this process still has the lock; a connection can be lost."""
 
     def release(self) -> None:
-        """Let another process have it."""
+        """Release the lock."""
 
 
 def host_lock(engine: Engine) -> ProcessLock:
-    """The lock that the embedded host of this database holds: one process at a time."""
+    """The lock of the embedded host: one process for each database."""
     if engine.dialect.name == "sqlite":
         return FileLock(Path(f"{engine.url.database}.host"))
     return AdvisoryLock(engine)
 
 
 class FileLock:
-    """flock on a file beside the database."""
+    """An flock on a file beside the database."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -80,7 +80,7 @@ class FileLock:
 
 
 class AdvisoryLock:
-    """An advisory lock of PostgreSQL, in a session that is used for nothing else. For one thread."""
+    """An advisory lock of PostgreSQL, in a session of its own. For one thread."""
 
     def __init__(self, engine: Engine) -> None:
         # Not from the engine's pool, whose connections are checked, reset and replaced.
@@ -113,13 +113,13 @@ class AdvisoryLock:
 
     @property
     def session(self) -> Connection:
-        """The session that holds the lock, for looks at other locks."""
+        """The session that has the lock; other locks can be looked at from it."""
         if self._session is None:
             raise LookupError("the lock has no session")
         return self._session
 
     def wait_for_end(self, seconds: float) -> bool:
-        """Wait for so long, or until the server ends the session; whether it did."""
+        """Wait for so long, or until the server ends the session; returns whether it ended."""
         poll = select.poll()
         if self._session is not None:
             with suppress(*DATABASE_ERRORS):
@@ -127,14 +127,14 @@ class AdvisoryLock:
         return bool(poll.poll(seconds * 1000))
 
     def is_shared(self) -> bool:
-        """Whether a pooler gives our session to others between two statements: there a lock says nothing.
+        """Whether a pooler gives our session to other clients between statements: then the lock means nothing.
 
-        A pooler greets with another process number than the session's. Behind one, a few probes tell its mode.
+        A pooler announces another process id than the session's. Then a few probes tell whether it shares sessions.
         """
         return not is_direct(_driver_connection(self._open())) and any(self._is_mixed_up() for _ in range(_PROBES))
 
     def _is_mixed_up(self) -> bool:
-        """Another client's transaction keeps a session busy: it must not be ours, and ours must not change."""
+        """Whether another client's open transaction got our session, or we got another session than before."""
         before = self.session.scalar(_PID)
         with self._engine.connect() as other:
             other.exec_driver_sql("BEGIN")

@@ -1,7 +1,6 @@
-"""Threads whose attempt goes on long after its run's time, since native code never returns.
+"""Gives the seat of a hung thread to a new one: native code may never return.
 
-No thread can be killed. The watchdog ends the run and with it the lease, so the attempt can write
-nothing any more; here its seat is given to another thread.
+No thread can be killed. The watchdog ends the run and with it the lease, so that the attempt can write nothing more.
 """
 
 import threading
@@ -11,7 +10,7 @@ from webapp.clock import monotonic
 from webapp.worker.attempt import Claimed
 from webapp.worker.heartbeat import Seat
 
-# Between two steps an attempt sees by itself that its time is over, and then needs a moment to store that.
+# An attempt that notices between two steps that its time is over needs a moment to store that.
 GRACE_SECONDS = 5.0
 
 
@@ -22,7 +21,7 @@ class _Sitting:
 
 
 class Overruns:
-    """Which thread works on which job, and until when."""
+    """The threads with their seats and deadlines, and those that were given up."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,29 +29,29 @@ class Overruns:
         self._given_up: set[threading.Thread] = set()
 
     def begin(self, claimed: Claimed, seat: Seat) -> None:
-        """The present thread makes this attempt."""
+        """The calling thread begins this attempt."""
         with self._lock:
             self._sitting[threading.current_thread()] = _Sitting(seat, claimed.deadline)
 
     def end(self) -> None:
-        """The present thread is through with it."""
+        """The calling thread has ended its attempt."""
         with self._lock:
             self._sitting.pop(threading.current_thread(), None)
 
     def is_given_up(self) -> bool:
-        """Whether the present thread came too late, and has lost its place to another."""
+        """Whether the calling thread was given up: another one has its seat."""
         return threading.current_thread() in self._given_up
 
     def leave(self) -> bool:
-        """The present thread ends; says whether it still had its place."""
+        """The calling thread ends; returns whether it still had its seat."""
         with self._lock:
             self._sitting.pop(threading.current_thread(), None)
-            had_place = threading.current_thread() not in self._given_up
+            had_seat = threading.current_thread() not in self._given_up
             self._given_up.discard(threading.current_thread())
-        return had_place
+        return had_seat
 
     def give_up(self) -> list[tuple[threading.Thread, Seat]]:
-        """The threads whose time was over a while ago, and their seats: both are given up from now on."""
+        """Give up the threads that are past their deadline, and return them with their seats."""
         late = monotonic() - GRACE_SECONDS
         with self._lock:
             lost = [(thread, one.seat) for thread, one in self._sitting.items() if one.deadline < late]
@@ -63,5 +62,5 @@ class Overruns:
 
     @property
     def lost(self) -> int:
-        """How many threads never came back so far."""
+        """How many threads were given up and have not come back."""
         return len(self._given_up)

@@ -1,4 +1,4 @@
-"""What differs between the two ways to run, in one object; everything else is the same code."""
+"""What the two ways to run do differently, in one object."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,22 @@ from webapp.config import Settings
 
 @dataclass(frozen=True)
 class ExecutionPolicy:
-    """How attempts are counted, how long a run may take, and what a start and an end mean."""
+    """Numbers of attempts, time limits, and what a start and a drain do."""
 
     step_attempts: int
     """Tries of a step inside one attempt."""
     job_attempts: int
-    """Attempts of a job; the web process gives them to new jobs, so both sides agree."""
+    """Attempts of a job. New jobs get this number from the web process, so both must agree."""
     run_timeout_seconds: float
-    """From RUN_STARTED; after that the run is TIMED_OUT."""
+    """A run's time limit, counted from RUN_STARTED."""
     recording_timeout_seconds: float
-    """The same for recordings, which take longer."""
+    """The time limit of a recording's run."""
     poll_attempts: int
-    """Attempts of a job that only looks whether somebody else is done."""
+    """Attempts of a job that only polls a service."""
     ends_orphans_at_start: bool
-    """Whether a run found RUNNING at start has lost its process: only where nobody else works."""
+    """Whether a start ends all RUNNING runs: right only where no other process runs jobs."""
     drains_whole_jobs: bool
-    """Whether a drain lets jobs end, not only steps: where the next start goes on with none."""
+    """Whether a drain waits for jobs, not only for steps: where the next start would end them as failed."""
 
     @classmethod
     def of(cls, settings: Settings) -> "ExecutionPolicy":

@@ -1,7 +1,7 @@
-"""Claimer threads: each takes a job, makes an attempt, and takes the next.
+"""The worker threads of a process: each takes a claimed job, makes an attempt, and takes the next.
 
-One of the free threads is the scout: it claims for all that are free, and sleeps for them when there is
-nothing to do. When it leaves with a job, the next free one is the scout.
+One of the free threads claims for all free threads, and sleeps when there is nothing to do. When it gets a job itself,
+the next free thread takes over.
 """
 
 import logging
@@ -25,22 +25,22 @@ from webapp.worker.threads import Guarded, yield_to_others
 _log = logging.getLogger(__name__)
 
 _LONGEST_CLAIM_SECONDS = 2.0
-# As often as an idle worker looks for jobs.
+# As often as an idle worker polls.
 _WAKE_DELAYED_EVERY_SECONDS = 1.0
-# Each keeps its memory; with so many for each seat it is better to begin anew.
+# Hung threads for each seat; each keeps its memory, so with more the process ends and is started again.
 LOST_MAX = 2
 
 
 @dataclass(frozen=True)
 class PoolSize:
-    """How many threads, and how often they look by themselves."""
+    """The number of threads, and their poll interval."""
 
     threads: int
     poll_seconds: float
 
 
 class Pool:
-    """The threads of one process. `worker` is the name under which it holds its jobs."""
+    """The worker threads of one process. `worker` is the name in its leases (`locked_by`)."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class Pool:
         self._poll_seconds = size.poll_seconds
         self._draining = threading.Event()
         self._sleeper = Sleeper()
-        self._scouting = threading.Lock()
+        self._claiming = threading.Lock()
         self._backoff = Backoff()
         self._is_busy = False
         self._waiting: deque[tuple[Claimed, Seat]] = deque()
         self._at_work: dict[UUID, Seat] = {}
-        # Signal handlers put things in here, and a SimpleQueue is the one thing that lets them.
+        # A SimpleQueue, since signal handlers put things in here, which no other queue allows.
         self._news: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._heartbeat = Heartbeat(
             attempts.services.queue,
@@ -78,28 +78,28 @@ class Pool:
         self._threads = [Guarded(f"claimer-{number}", self._work, on_broken) for number in range(size.threads)]
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the threads."""
         self._heartbeat.start()
         for thread in self._threads:
             thread.start()
 
     def wake(self) -> None:
-        """Look for work now, not at the next poll."""
+        """Look for jobs now, not at the next poll."""
         self._sleeper.wake()
 
     def beat_soon(self) -> None:
-        """Others may have taken jobs of ours: find out now."""
+        """Send a heartbeat now: others may have taken our jobs."""
         self._heartbeat.beat_soon()
 
     def check(self) -> None:
-        """Call every few seconds from a thread that needs no database: are the heartbeats heard?"""
+        """Check heartbeats and hung threads. Call it every few seconds, from a thread without the database."""
         self._heartbeat.check()
         self._replace_lost()
 
     def _replace_lost(self) -> None:
-        """A thread that is lost inside of native code gives its seat to a new one."""
+        """Start a new thread for each seat whose thread hangs in native code."""
         for lost, seat in self._overruns.give_up():
-            _log.error("job %s hangs far beyond its time; another thread takes the seat", seat.lease.job_id)
+            _log.error("job %s hangs beyond its time limit; another thread takes its seat", seat.lease.job_id)
             seat.stopping.set()
             self._heartbeat.let_go(seat)
             self._at_work.pop(seat.lease.job_id, None)
@@ -114,10 +114,9 @@ class Pool:
         self._news.put("hurry")
 
     def drain(self, seconds: float) -> bool:
-        """Take nothing new, let what is at work come to a good end, hand the rest back.
+        """Claim nothing more, let running steps (embedded: jobs) end, and hand the rest back.
 
-        Says whether all threads have ended. One that has not is deep inside a step, whose result
-        nobody will take.
+        Returns whether all threads have ended. One that has not is inside a step, whose result is dropped.
         """
         self._draining.set()
         self._sleeper.wake()
@@ -140,14 +139,14 @@ class Pool:
                 self._news.put("ended")
 
     def _next(self) -> tuple[Claimed, Seat] | None:
-        """The job that this thread works on next; None in a drain. One thread claims for all that are free."""
-        with self._scouting:
+        """The calling thread's next job; None in a drain. One thread claims for all free ones."""
+        with self._claiming:
             while not self._draining.is_set():
                 if self._waiting:
                     return self._waiting.popleft()
                 if not self._claim_jobs() and not self._draining.is_set():
                     self._sleep()
-            # In a drain that lets whole jobs finish, a job that is claimed already is one of them.
+            # Where a drain lets jobs finish, that includes those that are claimed already.
             finishes = self._waiting and self._attempts.policy.drains_whole_jobs
             return self._waiting.popleft() if finishes else None
 
@@ -159,11 +158,11 @@ class Pool:
             return
         self._heartbeat.let_go(seat)
         self._at_work.pop(claimed.lease.job_id, None)
-        # An ended run may have let the next one of its document go.
+        # The next run of the document may be due now.
         self.wake()
 
     def _claim_jobs(self) -> bool:
-        """Claim for all threads that are free, in one claim; whether there were jobs."""
+        """Claim once for all free threads; returns whether there were jobs."""
         if not (self._heartbeat.is_well and self._may_work()):
             return False
         try:
@@ -180,9 +179,9 @@ class Pool:
         return found > 0
 
     def _release_unknown(self) -> None:
-        """Hand back the jobs of a claim whose answer was lost: this worker holds them, but no thread knows of them.
+        """Hand back the jobs of a claim whose answer was lost: they are leased to this worker, but no thread has them.
 
-        Only the thread that claims calls this, so no other claim of this process is on its way.
+        Only the claiming thread calls this, so no other claim of this process is in progress.
         """
         known = {seat.lease.lease_id for seat in self._heartbeat.seats()}
         job_queue = self._attempts.services.queue
@@ -205,7 +204,7 @@ class Pool:
         return len(claims)
 
     def _sleep(self) -> None:
-        """Until somebody rings, or a poll later. Who falls asleep looks once more before."""
+        """Sleep until woken or until the next poll. Due jobs are looked for once more before that."""
         if not self._sleeper.is_asleep():
             self._sleeper.fall_asleep()
             if self._sleeper.is_asleep():
@@ -215,7 +214,7 @@ class Pool:
     def _take_seat(self, claimed: Claimed) -> Seat:
         seat = self._heartbeat.hold(claimed.lease)
         self._at_work[claimed.lease.job_id] = seat
-        # A drain that began during the claim has not seen this seat.
+        # A drain that began during the claim has not asked this attempt to stop.
         if self._draining.is_set() and not self._attempts.policy.drains_whole_jobs:
             seat.stopping.set()
         return seat
@@ -233,12 +232,12 @@ class Pool:
         return True
 
     def _release_rest(self) -> None:
-        # Whoever is in the middle of a claim has a seat a moment later.
-        if self._scouting.acquire(timeout=_LONGEST_CLAIM_SECONDS):
-            self._scouting.release()
+        # A claim that is in progress adds its seats before this lock is free.
+        if self._claiming.acquire(timeout=_LONGEST_CLAIM_SECONDS):
+            self._claiming.release()
         for seat in self._heartbeat.seats():
             try:
                 lifecycle.release_job(self._attempts.services.queue, seat.lease)
             except DATABASE_ERRORS as error:
-                # Then the watchdog of another process gives it back, later.
+                # Another process takes the job back later.
                 _log.warning("job %s could not be handed back: %s", seat.lease.job_id, type(error).__name__)

@@ -31,10 +31,10 @@ from webapp.worker.worker_table import Registration, WorkerLock
 _log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-# A worker that lost nothing but its session has a new one within this time.
+# A live worker that lost its session has a new one within this time.
 CONFIRM_SECONDS = 0.25
-# A restart of the server ends all sessions at once. A lock that was free when our own session began may be from
-# before such a restart, and its owner about to come back. Others were locked while our session lived.
+# A server restart ends all sessions at once. A lock that was free at our session's first look may be from before a
+# restart, so its worker gets this time to come back. Any other lock was taken while our session lived.
 RETURN_SECONDS = 5.0
 _STOP_CHECK_SECONDS = 0.25
 _LONGEST_STOP_SECONDS = 5.0
@@ -44,27 +44,27 @@ class Session(Enum):
     """Our database session, by which the others know that we are alive."""
 
     NONE = auto()
-    """Not there yet, or lost."""
+    """There is no session yet, or it was lost."""
     OWN = auto()
-    """It holds our lock."""
+    """The session has our lock."""
     SHARED = auto()
-    """A pooler gives it to others between two statements: no lock says anything."""
+    """A pooler shares the session with other clients, so locks mean nothing."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What one look shows."""
+    """The result of one look at the locks."""
 
     session: Session
     is_registered: bool = False
-    """Whether our own row names the lock that our session holds."""
+    """Whether our own row names the lock that our session has."""
     unlocked: frozenset[WorkerLock] = frozenset()
-    """The other workers whose lock nobody holds."""
+    """The other workers whose lock is free."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What is remembered from one look to the next of the same session."""
+    """What is remembered between two looks of the same session."""
 
     unlocked_at_first_look: frozenset[WorkerLock] | None = None
     """None before the first look."""
@@ -73,18 +73,18 @@ class State:
 
 @dataclass(frozen=True)
 class Decision:
-    """What follows from a look."""
+    """What to do after a look."""
 
     state: State
     must_register: bool
-    """Whether the others don't know that we are alive: then we take a new lock, and no jobs until that is done."""
+    """Whether to take a new lock and register it; until that is done this worker claims no jobs."""
     dead: frozenset[WorkerLock]
     """The workers whose jobs are taken back."""
     look_again_seconds: float
 
 
 def decide(seen: Observation, state: State, now: float, look_seconds: float = LOOK_SECONDS) -> Decision:
-    """Who is dead, whether we must register, and when to look again."""
+    """Decide which workers are dead, whether we must register, and when to look again."""
     if seen.session is Session.SHARED:
         return Decision(State(), must_register=False, dead=frozenset(), look_again_seconds=look_seconds)
     if seen.session is Session.NONE or not seen.is_registered:
@@ -105,7 +105,7 @@ def decide(seen: Observation, state: State, now: float, look_seconds: float = LO
 
 
 class Presence:
-    """The thread that keeps this worker registered and takes back the jobs of dead ones.
+    """A thread that keeps this worker registered and takes back the jobs of dead ones.
 
     `wake` is called when jobs may be taken, `on_return` when the others may have taken ours while we had no lock.
     """
@@ -134,18 +134,18 @@ class Presence:
         self._thread = Guarded("presence", self._run, on_broken)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread; returns at once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and release the lock; the process must not work on any job by then."""
+        """Stop, and release the lock; the process must not run any job by then."""
         self._stopping.set()
         self._thread.join(_LONGEST_STOP_SECONDS)
         self._end_session()
 
     @property
     def is_registered(self) -> bool:
-        """Whether the others know that this process is alive: only then may it take jobs."""
+        """Whether the others can see that this process is alive: only then may it claim jobs."""
         return self._is_registered.is_set()
 
     def _run(self) -> None:
@@ -181,7 +181,7 @@ class Presence:
             return Observation(Session.NONE)
 
     def _register(self) -> None:
-        """Take a lock and name it in our row; under a new key, since others may be about to find the old one free."""
+        """Take a lock and name it in our row; with a new key, since others may have seen the old one free."""
         self._end_session()
         if self._lock.is_shared():
             self._lock.release()
@@ -209,7 +209,7 @@ class Presence:
         self._session = Session.NONE
 
     def _take_jobs_back(self, worker: WorkerLock) -> None:
-        """All in one transaction; a job whose row is still locked by a dying session comes with the next look."""
+        """Take its jobs back in one transaction; a row that a dying session has locked follows at the next look."""
         with transaction(everywhere=True):
             name = worker_table.lock_dead(worker)
             if name is None:
@@ -222,16 +222,16 @@ class Presence:
             self._wake()
 
     def _wait(self, seconds: float) -> None:
-        """Wait for so long; less when our session ends or the process stops."""
+        """Wait for so long, or until our session ends or the process stops."""
         until = monotonic() + seconds
         while not self._stopping.is_set() and (rest := until - monotonic()) > 0:
-            # A socket and an Event can't be waited for together.
+            # In short waits, since a socket and an Event can't be waited for together.
             if self._lock.wait_for_end(min(rest, _STOP_CHECK_SECONDS)):
                 return
 
 
 def _observe_others(connection: Connection, own_id: UUID) -> Observation:
-    """Look from the session that holds our own lock."""
+    """Look at the other workers' locks, from the session that has our own."""
     rows = connection.execute(_LOOK).all()
     return Observation(
         Session.OWN,
@@ -240,7 +240,7 @@ def _observe_others(connection: Connection, own_id: UUID) -> Observation:
     )
 
 
-# pg_locks keeps a key of 64 bits in two halves.
+# pg_locks shows the 64-bit key as two halves.
 _LOOK = text("""
     SELECT w.id, w.lock_key, l.pid AS holder, pg_backend_pid() AS own_pid
     FROM workers w

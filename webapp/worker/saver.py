@@ -1,4 +1,4 @@
-"""Stores what running attempts have done, while they work: a long step is seen soon after it began."""
+"""Stores what running attempts have done so far, so that people see a long step soon after it began."""
 
 import logging
 import threading
@@ -17,7 +17,7 @@ LOOK_EVERY_SECONDS = 0.05
 
 
 class Saver:
-    """One thread for all attempts of this process, with a session of its own."""
+    """A thread that saves for all attempts of this process, with a database session of its own."""
 
     def __init__(self, on_broken: Callable[[str], None]) -> None:
         self._lock = threading.Lock()
@@ -27,17 +27,17 @@ class Saver:
         self._thread = Guarded("saver", self._save_on, on_broken)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; attempts store the rest themselves."""
+        """Stop the thread; attempts store the rest themselves."""
         self._ending.set()
         self._has_work.set()
 
     @contextmanager
     def watch(self, context: StageContext) -> Iterator[None]:
-        """Look after an attempt for as long as it works."""
+        """Save for this attempt while it runs."""
         with self._lock:
             self._running.append(context)
             self._has_work.set()
@@ -47,7 +47,7 @@ class Saver:
             self._leave(context)
 
     def save(self) -> None:
-        """Store what should not wait any longer."""
+        """Save for each attempt that has not saved for a while."""
         with self._lock:
             running = list(self._running)
             if not running:
@@ -58,7 +58,7 @@ class Saver:
             except LeaseLost:
                 self._leave(context)
             except (ProviderError, *DATABASE_ERRORS) as error:
-                # The attempt will meet it, too, and ends by it if it does not pass.
+                # The attempt will get the same error if it does not pass.
                 _log.info("job %s: its steps are stored later: %s", context.lease.job_id, type(error).__name__)
 
     def _leave(self, context: StageContext) -> None:

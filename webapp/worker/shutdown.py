@@ -1,4 +1,4 @@
-"""Tells a process that it should end, and why. Signals and threads make a request; the main thread does the rest."""
+"""Requests that a process end, made by signals and threads; the main thread waits for them."""
 
 import queue
 import signal
@@ -8,7 +8,7 @@ from types import FrameType
 
 from webapp.clock import monotonic
 
-# A terminal and a process manager often send a signal each for the same request.
+# A terminal and a process manager often both send a signal for the same request.
 SAME_REQUEST_SECONDS = 1.0
 
 
@@ -41,12 +41,12 @@ class Shutdown:
         self._requests.put(why)
 
     def on_broken(self, why: str) -> None:
-        """Ask it to end because something that it can't do without has ended."""
+        """Ask the process to end, since something that it needs has ended."""
         self.failure = why
         self.request(why)
 
     def wait(self, seconds: float) -> bool:
-        """Whether the process should end, now or within so many seconds. For one thread only."""
+        """Wait for a request; False if none came within so many seconds. For one thread only."""
         with suppress(queue.Empty):
             self.reason = self.reason or self._requests.get(timeout=seconds)
         return self.reason is not None

@@ -1,4 +1,4 @@
-"""Threads that nobody may lose without noticing, and that let pages answer first."""
+"""Threads that report their death, and that let pages answer first."""
 
 import os
 import sys
@@ -35,7 +35,7 @@ class Guarded(threading.Thread):
 
 
 def with_database(work: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """The same work for another thread, which then uses the database that this thread uses."""
+    """Wrap a function for another thread, which then uses this thread's database."""
     opened = db.opener()
 
     def work_there(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:

@@ -29,10 +29,10 @@ class Timer:
 
 
 class Watchdog:
-    """Does chores on time. A chore that takes longer than its interval is not begun a second time."""
+    """Runs chores on time. A chore that takes longer than its interval does not overlap with itself."""
 
     def __init__(self, timers: list[Timer]) -> None:
-        # It would report every single run, and after a freeze every one that was left out.
+        # APScheduler logs every run, and after a freeze every missed one.
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
         defaults = {"max_instances": 1, "coalesce": True, "misfire_grace_time": None}
         self._scheduler = BackgroundScheduler(
@@ -46,11 +46,11 @@ class Watchdog:
             )
 
     def start(self) -> None:
-        """Begin."""
+        """Start the timers."""
         self._scheduler.start()
 
     def stop(self) -> None:
-        """Begin no further chore."""
+        """Start no further chore."""
         self._scheduler.shutdown(wait=False)
 
     def _do(self, timer: Timer) -> None:

@@ -1,4 +1,4 @@
-"""The table of worker processes: for the ops pages, and to see which of them are alive."""
+"""The table of worker processes: shown to ops, and used to see which of them are alive."""
 
 import os
 import socket
@@ -29,22 +29,22 @@ class Registration:
 
     @property
     def name(self) -> str:
-        """Tells a person where to look, and is never used twice."""
+        """The worker's name: tells a person where it runs, and is never used twice."""
         return f"{self.host}:{self.pid}:{self.id}"
 
     def report(self) -> None:
-        """Say that this process is here."""
+        """Write this process's row, or its time."""
         self._write()
 
     def register(self, lock_key: int | None) -> None:
-        """Say that it is alive for as long as this lock lasts; without one, for as long as it sends heartbeats.
+        """Name the lock whose holding shows that the worker is alive; without one, its heartbeats do.
 
-        A worker that was marked as ended is back by this: under its name, and without its old leases.
+        This also brings back a worker that was marked as ended: under its name, without its old leases.
         """
         self._write(lock_key=lock_key, ended_at=None)
 
     def sign_off(self) -> None:
-        """Leave the table."""
+        """Remove this process's row."""
         with transaction(everywhere=True) as opened:
             opened.execute(delete(Worker).where(Worker.id == self.id))
 
@@ -76,7 +76,7 @@ def lock_dead(worker: WorkerLock) -> str | None:
 
 
 def mark_ended(worker_id: UUID) -> None:
-    """The worker was found dead, and holds no job any more."""
+    """Mark a dead worker as ended: its jobs were taken back."""
     session().execute(update(Worker).where(Worker.id == worker_id).values(ended_at=now()))
 
 

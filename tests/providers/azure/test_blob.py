@@ -141,22 +141,22 @@ def test_a_managed_identity_needs_no_key(tmp_path: Path) -> None:
 
 
 def test_room_is_asked_for_once_in_a_while(azure_store: AzureBlobStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    azure_store.check_room()
+    azure_store.check_space()
     container = azure_store._container
     container.delete_container()
     # What was found a moment ago is believed, then it is written to again, for real.
-    azure_store.check_room()
-    monkeypatch.setattr(azure_blob, "ROOM_SECONDS", 0.0)
+    azure_store.check_space()
+    monkeypatch.setattr(azure_blob, "SPACE_SECONDS", 0.0)
     with pytest.raises(ProviderError) as caught:
-        azure_store.check_room()
+        azure_store.check_space()
     assert caught.value.code is FailureCode.STORAGE_UNAVAILABLE
-    azure_store.check_room()
+    azure_store.check_space()
 
 
-def test_an_account_that_does_not_answer_has_no_room(tmp_path: Path) -> None:
+def test_an_account_that_does_not_answer_has_no_space(tmp_path: Path) -> None:
     address = f"BlobEndpoint=http://127.0.0.1:{free_port()}/a;AccountName=a;AccountKey={WRONG_KEY}"
     with pytest.raises(ProviderError) as caught:
-        connect(address, tmp_path / "incoming").check_room()
+        connect(address, tmp_path / "incoming").check_space()
     assert caught.value.code is FailureCode.STORAGE_UNAVAILABLE
 
 
@@ -170,5 +170,5 @@ def test_this_machines_disk_counts_too(azurite: Azurite, tmp_path: Path) -> None
         free_min_bytes=1 << 60,
     )
     with pytest.raises(ProviderError) as caught:
-        store.check_room()
+        store.check_space()
     assert caught.value.code is FailureCode.STORAGE_FULL

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import samples
-from tests.contracts.patient import Patient
+from tests.contracts.polled import PolledExtractor
 from tests.emulators.clients import azure_extractor
 from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.ports import free_port
@@ -70,7 +70,7 @@ def test_office_files_are_asked_for_without_extras(
     path = tmp_path / "source"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("word/document.xml", "<w:p><w:t>The lamp</w:t></w:p><w:p><w:t>was lit.</w:t></w:p>")
-    (extraction,) = Patient(make()).parts(path, WORD).values()
+    (extraction,) = PolledExtractor(make()).parts(path, WORD).values()
     (query,) = documentintelligence.queries
     assert "features" not in query
     assert "pages" not in query
@@ -83,7 +83,7 @@ def test_each_kind_of_file_may_have_its_model(
     path = tmp_path / "source"
     path.write_bytes(samples.invoice_pdf())
     extractor = make(models={PDF: "prebuilt-invoice"})
-    (extraction,) = Patient(extractor).parts(path, PDF).values()
+    (extraction,) = PolledExtractor(extractor).parts(path, PDF).values()
     values = {field.name: field.value for field in extraction.fields}
     assert values["InvoiceNumber"] == samples.INVOICE_VALUES["Invoice number"]
     assert values["Items 2 Quantity"] == "80"

@@ -114,21 +114,21 @@ def test_writers_and_deleters_share_a_folder(store: LocalBlobStore) -> None:
     assert list(store.list()) == []
 
 
-def test_a_disk_with_less_free_than_the_floor_has_no_room(tmp_path: Path) -> None:
+def test_a_disk_with_less_free_than_the_floor_has_no_space(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
-    LocalBlobStore(tmp_path / "blobs", free_min_bytes=free // 2).check_room()
+    LocalBlobStore(tmp_path / "blobs", free_min_bytes=free // 2).check_space()
     with pytest.raises(ProviderUnavailable) as caught:
-        LocalBlobStore(tmp_path / "blobs", free_min_bytes=free // 2).check_room(free)
+        LocalBlobStore(tmp_path / "blobs", free_min_bytes=free // 2).check_space(free)
     assert caught.value.code is FailureCode.STORAGE_FULL
     with pytest.raises(ProviderUnavailable) as caught:
-        LocalBlobStore(tmp_path / "blobs", free_min_bytes=2 * free).check_room()
+        LocalBlobStore(tmp_path / "blobs", free_min_bytes=2 * free).check_space()
     assert caught.value.code is FailureCode.STORAGE_FULL
 
 
 @pytest.mark.parametrize("gone", ["store", "incoming"])
-def test_a_folder_that_is_gone_has_no_room(tmp_path: Path, gone: str) -> None:
+def test_a_folder_that_is_gone_has_no_space(tmp_path: Path, gone: str) -> None:
     store = LocalBlobStore(tmp_path / "blobs")
     (tmp_path / "blobs" / gone).rmdir()
     with pytest.raises(ProviderUnavailable) as caught:
-        store.check_room()
+        store.check_space()
     assert caught.value.code is FailureCode.STORAGE_UNAVAILABLE

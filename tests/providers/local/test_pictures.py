@@ -114,7 +114,7 @@ def test_letters_and_photographs_come_back_as_they_were() -> None:
 
 
 @pytest.mark.slow
-def test_whoever_would_wait_for_too_many_is_told_so_at_once(tmp_path: Path) -> None:
+def test_a_request_behind_too_many_is_refused_at_once(tmp_path: Path) -> None:
     pictures = LocalPictures(everybody=Share(1, 1), one_org=Share(1, 1))
     endless, simple = tmp_path / "endless", tmp_path / "simple"
     endless.write_bytes(samples.nested_forms_pdf())
@@ -134,7 +134,7 @@ def test_whoever_would_wait_for_too_many_is_told_so_at_once(tmp_path: Path) -> N
     pictures.close()
 
 
-def test_an_org_leaves_others_a_seat_and_places_in_the_line() -> None:
+def test_an_org_leaves_others_a_seat_and_places_to_wait() -> None:
     seats = DrawingSeats(Share(at_once=2, places=4), Share(at_once=1, places=2))
     with ThreadPoolExecutor() as others:
         with seats.seat("greedy", 0):
@@ -150,7 +150,7 @@ def test_an_org_leaves_others_a_seat_and_places_in_the_line() -> None:
     assert seats._present == seats._drawing == {}
 
 
-def test_whoever_waits_too_long_is_told_so_and_leaves_the_line() -> None:
+def test_a_request_that_waits_too_long_is_refused() -> None:
     seats = DrawingSeats(Share(at_once=1, places=2), Share(at_once=1, places=2))
     with seats.seat("a", 0):
         with pytest.raises(ProviderUnavailable, match="in time"):

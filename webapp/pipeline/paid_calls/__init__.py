@@ -1,1 +1,1 @@
-"""Calls that cost money: reserved before they leave, kept when they are answered, booked once."""
+"""Calls that cost money: reserved before they are made, stored when they are answered, in the ledger once."""

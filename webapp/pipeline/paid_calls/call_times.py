@@ -11,16 +11,16 @@ _BEATS_MISSED = 2
 
 @dataclass(frozen=True)
 class CallTimes:
-    """The times that the settings give."""
+    """Time limits, made from the settings."""
 
     call_seconds: float = 60.0
     """The longest that one call takes."""
     silent_seconds: float = 60.0
-    """A worker without a heartbeat for so long is frozen or cannot reach the database."""
+    """After so long without a heartbeat a worker is taken for frozen."""
     keep_seconds: float = 7200.0
-    """How long storing an answer is repeated: as long as its job's lease may live."""
+    """How long storing an answer is retried: as long as its job's lease may last."""
     drain_seconds: float = 25.0
-    """The same in a process that was asked to end."""
+    """How long storing is retried in a process that was asked to end."""
 
     @classmethod
     def of(cls, settings: Settings) -> "CallTimes":

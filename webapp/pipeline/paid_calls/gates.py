@@ -23,17 +23,17 @@ from webapp.provider_errors import FailureCode, ProviderError
 from webapp.providers.ports import BlobStore
 from webapp.search import vector_cache
 
-# So that jobs of many orgs are not all due in the first second of a day.
+# A margin, so that jobs of many orgs are not all due in the first second of a day.
 AFTER_MIDNIGHT_SECONDS = 5.0
-# On PostgreSQL a trial leaves dead rows until the next vacuum, so its result is believed for longer.
+# How long a trial's result is used; longer on PostgreSQL, where each trial leaves dead rows.
 _BELIEVED_SECONDS = {"postgresql": 10.0, "sqlite": 1.0}
 _BELIEVED_TIMES_AS_LONG = 20.0
-_had_room_at: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()
+_had_space_at: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class _Spent:
-    """What an org had spent on a day, and until when that is believed."""
+    """What an org had spent on a day, and until when this number is used."""
 
     day: date
     total: float
@@ -44,23 +44,23 @@ _spent: dict[UUID, _Spent] = {}
 
 
 class _TakenBack(Exception):
-    """Rolls back a trial that has found room."""
+    """Raised to roll back a trial write that succeeded."""
 
 
 def before_paid_call(context: StageContext, provider: str) -> None:
     """Raise Waits if the answer of a paid call could not be stored, or the day's money is spent."""
     if provider == FREE:
         return
-    if reason := lacks_room(context.providers.blobs, context.org_id):
+    if reason := lacks_space(context.providers.blobs, context.org_id):
         raise Waits(reason)
     if is_spent(context.org_id, context.spend_per_day):
         raise Waits(WaitReason.SPEND_LIMIT, seconds_until_tomorrow() + AFTER_MIDNIGHT_SECONDS)
 
 
-def lacks_room(blobs: BlobStore, org_id: UUID) -> WaitReason | None:
+def lacks_space(blobs: BlobStore, org_id: UUID) -> WaitReason | None:
     """Why an answer could not be stored now; None where it could."""
     try:
-        blobs.check_room()
+        blobs.check_space()
     except ProviderError as error:
         is_full = error.code is FailureCode.STORAGE_FULL
         return WaitReason.STORAGE_FULL if is_full else WaitReason.STORAGE_UNAVAILABLE
@@ -68,12 +68,12 @@ def lacks_room(blobs: BlobStore, org_id: UUID) -> WaitReason | None:
 
 
 def is_database_full(org_id: UUID) -> bool:
-    """Whether the database takes no more rows. That it does is believed for a while: each trial is a write."""
+    """Whether the database takes no more rows, by a trial write; success is remembered for a while."""
     engine = db.engine
-    if monotonic() - _had_room_at.get(engine, float("-inf")) < _BELIEVED_SECONDS[engine.dialect.name]:
+    if monotonic() - _had_space_at.get(engine, float("-inf")) < _BELIEVED_SECONDS[engine.dialect.name]:
         return False
     try:
-        # The whole transaction is rolled back: a full SQLite ends it by itself, savepoints included.
+        # Not a savepoint: a full SQLite ends the whole transaction.
         with suppress(_TakenBack), transaction(org_id):
             vector_cache.save_trial(org_id)
             raise _TakenBack
@@ -81,7 +81,7 @@ def is_database_full(org_id: UUID) -> bool:
         if trouble_of(error) is Trouble.FULL:
             return True
         raise
-    _had_room_at[engine] = monotonic()
+    _had_space_at[engine] = monotonic()
     return False
 
 
@@ -95,7 +95,7 @@ def is_spent(org_id: UUID, spend_per_day: float) -> bool:
         with reading(org_id):
             total = spent_today(org_id)
         took = monotonic() - began
-        # Adding up a day of many lines before each call would take longer than the call.
+        # Remembered for a multiple of its time: adding up many lines before each call would cost more than the call.
         known = _spent[org_id] = _Spent(utc_now().date(), total, began + _BELIEVED_TIMES_AS_LONG * took)
     return known.total >= spend_per_day
 

@@ -1,7 +1,7 @@
-"""Stores what a paid call brought, and its line in the ledger: the one write of a worker that needs no lease.
+"""Stores the answers of paid calls and their ledger lines: the only write of a worker that needs no lease.
 
-While a call is out, its run may end, its document may be deleted, or its job may go to another worker. The call is paid
-for all the same, so its answer is stored under its content's key for as long as the org has these bytes or texts. No
+During a call its run may end, its document may be deleted, or its job may go to another worker. The call is paid for
+all the same, so its answer is stored by the hash of the content, as long as the org has these bytes or texts. No
 document, run or job is changed.
 """
 
@@ -69,7 +69,7 @@ def outcome_of(error: Exception) -> str | None:
 
 
 def content_key(path: str) -> str:
-    """What decides the answer that is kept at this path: the file's bytes and the question, not the document."""
+    """The part of an answer's path that decides the answer: the file's hash and the question, not the document."""
     return f"{content_of(path)}/{path.split('/', 3)[3]}"
 
 
@@ -84,7 +84,7 @@ def operation_path(path: str) -> str:
 
 
 def keep(context: StageContext, answers: Sequence[Answer]) -> None:
-    """Store answers and their lines, whatever became of the job; repeated until the lease may have ended."""
+    """Store answers and their ledger lines, whatever became of the job; retried until the lease may have ended."""
     try:
         until_stored(context, lambda: keep_now(context.providers.blobs, context.org_id, answers))
     except DATABASE_ERRORS:
@@ -94,10 +94,10 @@ def keep(context: StageContext, answers: Sequence[Answer]) -> None:
 
 
 def _put_unbooked(context: StageContext, answer: Answer) -> None:
-    """Store an answer without its line: the database was away for too long.
+    """Store an answer without its ledger line, since the database was away for too long.
 
-    The run that finds it books it; late vectors are stored by the org's next job that embeds, or by the daily sweep.
-    The sweep also removes what belongs to no document or org.
+    The run that finds it writes the line. Vectors are stored by the org's next job that embeds, or by the daily sweep,
+    which also removes what belongs to no document or org.
     """
     brought = answer.brought
     if isinstance(brought, Vectors):
@@ -106,11 +106,11 @@ def _put_unbooked(context: StageContext, answer: Answer) -> None:
         if brought is not None:
             context.providers.blobs.put_bytes(brought.path, brought.data)
     except ProviderError as error:
-        _log.error("what call %s brought is lost: %s", answer.call_id, error.code)
+        _log.error("the answer of call %s is lost: %s", answer.call_id, error.code)
 
 
 def keep_now(blobs: BlobStore, org_id: UUID, answers: Sequence[Answer]) -> None:
-    """The same, without repeating it."""
+    """Store answers and their ledger lines, once, without retries."""
     put = [_put(blobs, org_id, answer.brought) for answer in answers if isinstance(answer.brought, Blob)]
     with transaction(org_id):
         for answer in answers:
@@ -119,7 +119,7 @@ def keep_now(blobs: BlobStore, org_id: UUID, answers: Sequence[Answer]) -> None:
             reservations.close(answer.call_id, answer.outcome, answer.seconds)
         gone = [path for path in put if path and path not in _homes(org_id, content_key(path))]
     for path in gone:
-        # Its document was deleted while it was being written. What can't be removed now, the sweeper removes.
+        # Its document was deleted meanwhile. What can't be removed now, the daily sweep removes.
         with suppress(ProviderError):
             blobs.delete(path)
 
@@ -135,30 +135,30 @@ def _put(blobs: BlobStore, org_id: UUID, blob: Blob) -> str | None:
 
 
 def _homes(org_id: UUID, key: str) -> list[str]:
-    """One for each document of these bytes."""
+    """The folders of answers of all documents with these bytes."""
     sha256, _, question = key.partition("/")
     return [folder + question for folder in lookup.answers_folders(org_id, sha256)]
 
 
 def _save(org_id: UUID, vectors: Vectors) -> None:
-    held = _held_texts(org_id, vectors)
-    if held:
-        by_text = {sha256: vector for sha256, vector in vectors.by_text.items() if sha256 in held}
+    kept = _texts_in_documents(org_id, vectors)
+    if kept:
+        by_text = {sha256: vector for sha256, vector in vectors.by_text.items() if sha256 in kept}
         vector_cache.save(org_id, vectors.model, by_text)
 
 
-def _held_texts(org_id: UUID, vectors: Vectors) -> Collection[str]:
-    """Those that some document has. One that is being processed may have any of them: it is not cut yet."""
+def _texts_in_documents(org_id: UUID, vectors: Vectors) -> Collection[str]:
+    """The texts that some document has; all of them while theirs exists or one of the org is processed."""
     own = and_(Document.org_id == org_id, Document.id == vectors.document_id)
-    at_work = and_(ProcessingRun.org_id == org_id, ProcessingRun.state == RunState.RUNNING)
-    if session().scalar(select(or_(exists().where(own), exists().where(at_work)))):
+    in_progress = and_(ProcessingRun.org_id == org_id, ProcessingRun.state == RunState.RUNNING)
+    if session().scalar(select(or_(exists().where(own), exists().where(in_progress)))):
         return vectors.by_text.keys()
     texts = select(Chunk.text_sha256).where(Chunk.org_id == org_id, Chunk.text_sha256.in_(list(vectors.by_text)))
     return set(session().scalars(texts))
 
 
 def store_late_vectors(blobs: BlobStore, org_id: UUID) -> bool:
-    """Store the vectors that wait; whether there were any."""
+    """Store vectors that were put among the blobs; returns whether there were any."""
     paths = [info.path for info in blobs.list(late_vectors_folder(org_id)) if info.path.endswith(".json")]
     for path in paths:
         # Another process may have stored them meanwhile.
@@ -170,7 +170,7 @@ def store_late_vectors(blobs: BlobStore, org_id: UUID) -> bool:
 
 
 def late_vectors(answer: Answer, vectors: Vectors) -> bytes:
-    """The blob of vectors that wait."""
+    """The content of a blob of vectors that could not be stored in the database."""
     by_text = {
         sha256: base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
         for sha256, vector in vectors.by_text.items()

@@ -1,4 +1,4 @@
-"""The ledger of paid calls: what was paid for, and what a cache saved. Lines outlive their runs and documents."""
+"""The ledger: a line for each paid call and for what a cache saved. Lines outlive their runs and documents."""
 
 from dataclasses import asdict, dataclass
 from typing import cast
@@ -26,14 +26,14 @@ def record_call(
     reused: bool = False,
     outcome: str = "ok",
 ) -> None:
-    """Add a line of this run, in the transaction of the result. Paid calls get theirs from `kept_answers`."""
+    """Add a line in the transaction of the result; those of paid calls are written by `kept_answers`."""
     price = price_of(context.prices, provider, operation, units, outcome)
-    line = Line(provider, operation, units, price, seconds, outcome, reused)
+    line = LedgerLine(provider, operation, units, price, seconds, outcome, reused)
     add_line(context.org_id, line, run_id=context.run_id)
 
 
 def record_saved(context: StageContext, provider: str, operation: str, units: int) -> bool:
-    """Of all the units that this run needed, those that it did not pay for itself were saved; whether all were."""
+    """Add a line for the units that this run needed and did not pay for; returns whether that is all of them."""
     saved = units - paid_units(context, operation)
     if saved > 0:
         record_call(context, provider, operation, units=saved, seconds=0.0, reused=True)
@@ -41,15 +41,15 @@ def record_saved(context: StageContext, provider: str, operation: str, units: in
 
 
 def paid_units(context: StageContext, operation: str) -> int:
-    """What this run has paid for so far, in all of its attempts."""
+    """The units that this run has paid for, in all of its attempts."""
     own = (_lines.c.org_id == context.org_id, _lines.c.run_id == context.run_id, _lines.c.operation == operation)
     paid = select(func.coalesce(func.sum(_lines.c.units), 0)).where(*own, ~_lines.c.reused, _lines.c.outcome == "ok")
     return int(session().scalar(paid) or 0)
 
 
 @dataclass(frozen=True)
-class Line:
-    """One call: `units` are pages, texts, seconds of sound or segments.
+class LedgerLine:
+    """A line of the ledger: `units` are pages, texts, seconds of sound or segments.
 
     The outcome is "ok", "error", or "unknown" where no answer came and the provider may charge all the same. The price
     is an estimate by today's settings: of what was saved where something was reused, 0 where an operation failed.
@@ -64,7 +64,7 @@ class Line:
     reused: bool = False
 
 
-def add_line(org_id: UUID, line: Line, *, run_id: UUID | None = None, line_id: UUID | None = None) -> None:
+def add_line(org_id: UUID, line: LedgerLine, *, run_id: UUID | None = None, line_id: UUID | None = None) -> None:
     """Add one line."""
     values = {**asdict(line), "seconds": round(line.seconds, 4)}
     session().execute(_ADD, {"id": line_id or new_id(), "org_id": org_id, "run_id": run_id, **values})
@@ -92,5 +92,5 @@ def amend_line(
 
 
 def price_of(prices: Prices, provider: str, operation: str, units: int, outcome: str = "ok") -> float:
-    """What so many units cost; an operation that failed costs nothing."""
+    """The price of these units; an operation that failed costs nothing."""
     return 0.0 if outcome == "error" else prices.of_units(provider, operation, units)

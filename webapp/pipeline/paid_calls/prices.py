@@ -1,11 +1,11 @@
-"""What services charge, by the settings: an estimate, made when something is paid for."""
+"""What services charge, by the settings: an estimate that is stored with each ledger line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from webapp.config import Settings
 
-# What this machine did itself.
+# The provider name for what this machine does itself.
 FREE = "local"
 
 
@@ -30,5 +30,5 @@ class Prices:
         )
 
     def of_units(self, provider: str, operation: str, units: int) -> float:
-        """What so many units cost."""
+        """The price of these units."""
         return 0.0 if provider == FREE else units * self.by_operation.get(operation, 0.0)

@@ -1,8 +1,8 @@
-"""The vector of a search: asked for once, however often and by however many threads, and on the bill.
+"""The vectors of search queries: each is paid for once, and has its ledger lines.
 
-The answer of a paid service is kept in the database. A question is reserved while it is asked, as the calls of jobs
-are: another process waits for its answer, and one that dies leaves a line on the bill. What this machine works out
-itself is not kept: that takes no longer than to look for it.
+The vectors of a paid service are kept in the database. A query is reserved during the call, as the calls of jobs are:
+another process waits for the answer, and a process that dies leaves a ledger line. Local vectors are not kept:
+computing them takes no longer than looking them up.
 """
 
 import logging
@@ -22,7 +22,7 @@ from webapp.pipeline.artifacts import digest
 from webapp.pipeline.embed import checked_vectors
 from webapp.pipeline.paid_calls import gates, reservations
 from webapp.pipeline.paid_calls.kept_answers import outcome_of
-from webapp.pipeline.paid_calls.ledger import Line, add_line, price_of
+from webapp.pipeline.paid_calls.ledger import LedgerLine, add_line, price_of
 from webapp.pipeline.paid_calls.prices import FREE, Prices
 from webapp.pipeline.paid_calls.reservations import Call, Wanted
 from webapp.provider_errors import ProviderError, ProviderUnavailable
@@ -42,7 +42,7 @@ Key = tuple[UUID, str, str]
 
 
 class NotAsked(Exception):
-    """The service may not be asked now: there is no room for its answer, or the org has spent its money for today."""
+    """The service may not be called now: its answer could not be stored, or the org has spent its money for today."""
 
     def __init__(self, reason: WaitReason) -> None:
         super().__init__(reason.value)
@@ -51,7 +51,7 @@ class NotAsked(Exception):
 
 @dataclass
 class _Questions:
-    """The questions that are being asked, one thread for each, and answers that the database did not take."""
+    """The queries that threads are embedding, and answers that could not be stored yet."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _asking: dict[Key, tuple[threading.Lock, int]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class _Questions:
 
     @contextmanager
     def alone(self, key: Key) -> Iterator[None]:
-        """Let one thread at a time ask a question; the next ones find its answer."""
+        """Let one thread at a time embed a query; the next ones find its answer."""
         with self._lock:
             turn, users = self._asking.get(key, (threading.Lock(), 0))
             self._asking[key] = (turn, users + 1)
@@ -96,7 +96,7 @@ _questions = _Questions()
 
 
 def query_vector(services: Services, org_id: UUID, embedder: Embedder, query: str) -> Vector:
-    """The vector of a question; ProviderError, NotAsked."""
+    """The vector of a query; ProviderError, NotAsked."""
     if embedder.name == FREE:
         return _asked(embedder, query)
     key = (org_id, embedder.model, digest(query.encode()))
@@ -127,11 +127,11 @@ def _pay(services: Services, key: Key, embedder: Embedder, query: str) -> Vector
         with embedder.turns:
             if (call := _reserve(services, key, embedder)) is not None:
                 return _ask_unless_known(services, key, embedder, query, call)
-        # Another process is asking.
+        # Another process is embedding it.
         threading.Event().wait(_LOOK_SECONDS)
         if (vector := _known(services, key, embedder)) is not None:
             return vector
-    raise ProviderUnavailable("another process has been asking the same for too long")
+    raise ProviderUnavailable("another process has been embedding this query for too long")
 
 
 def _reserve(services: Services, key: Key, embedder: Embedder) -> Call | None:
@@ -175,14 +175,14 @@ def _close(key: Key, call: Call, outcome: str | None, seconds: float = 0.0) -> N
         with transaction(key[0]):
             reservations.close(call.id, outcome, seconds)
     except DATABASE_ERRORS as error:
-        # It is booked as unknown when its time is over.
+        # When its time is over, the call becomes a line "unknown".
         if trouble_of(error) is None:
             raise
         _log.warning("the end of a search's call could not be stored: %s", type(error).__name__)
 
 
 def _store(services: Services, key: Key, answer: _Answer) -> None:
-    """Keep an answer and put it on the bill: both, or neither until the question is asked again."""
+    """Store an answer and its ledger line: both, or neither until the query comes again."""
     try:
         with transaction(key[0]):
             query_cache.save(*key, answer.vector, kept=services.settings.limits.searches_kept)
@@ -199,12 +199,12 @@ def _book_saved(services: Services, key: Key, embedder: Embedder) -> None:
 
     def write() -> None:
         query_cache.mark_used(*key)
-        add_line(key[0], Line(embedder.name, OPERATION, 1, price, reused=True))
+        add_line(key[0], LedgerLine(embedder.name, OPERATION, 1, price, reused=True))
 
     try:
         write_soon(key[0], "a search that was saved", write)
     except DATABASE_ERRORS as error:
-        # Nobody paid anything, and whoever searches need not hear of it.
+        # Nothing was paid, and the search itself succeeds.
         if trouble_of(error) is None:
             raise
         _log.warning("a saved call is not in the ledger: %s", type(error).__name__)

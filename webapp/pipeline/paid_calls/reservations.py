@@ -1,9 +1,9 @@
-"""Reservations of paid answers: while one call is out, no other job of the org pays for the same.
+"""Reservations of paid answers: during a call no other job of the org pays for the same answer.
 
-A reservation is committed under the job's lease before the call leaves. It is the ledger's open line: one transaction
-removes it and writes the line under the same id, so every call that left is in the ledger once.
+A reservation is committed under the job's lease before the call is made. It is the ledger's open line: one transaction
+removes it and writes the line with the same id, so every call is in the ledger once.
 
-It lives as long as its job's lease. When the job has another lease or is queued again, the reservation is dead at once.
+It lasts as long as its job's lease. When the job has another lease or is PENDING again, the reservation is dead.
 When the run was ended from outside, or the worker sends no heartbeat, the answer may still come: others wait until
 `ends_at`. A job that needs the answer of a dead reservation takes it over, and the first call is booked as unknown.
 """
@@ -24,7 +24,7 @@ from webapp.jobs.model import Job
 from webapp.jobs.states import JobStatus
 from webapp.pipeline.paid_calls.call_times import MARGIN_SECONDS
 from webapp.pipeline.paid_calls.gates import before_paid_call
-from webapp.pipeline.paid_calls.ledger import Line, add_line
+from webapp.pipeline.paid_calls.ledger import LedgerLine, add_line
 from webapp.pipeline.paid_calls.prices import FREE, Prices
 from webapp.pipeline.paid_calls.until_stored import until_stored
 from webapp.pipeline.steps import StageContext
@@ -36,7 +36,7 @@ _OF_A_LINE = _rows.c["call_id", "org_id", "run_id", "provider", "operation", "un
 
 @dataclass(frozen=True)
 class Call:
-    """A call that may be made now, and the keys of the answers that are reserved for it."""
+    """A call that may be made, and the keys of the answers that it reserves."""
 
     id: UUID
     keys: tuple[str, ...]
@@ -44,7 +44,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The answers that a call would bring, by key: a key is everything that decides an answer."""
+    """The answers that a job needs, by key: a key is everything that decides an answer."""
 
     provider: str
     operation: str
@@ -52,16 +52,16 @@ class Wanted:
     timeout_seconds: float | None = None
     """How long the call may take, where that is not PROVIDER_TIMEOUT_SECONDS."""
     known: Callable[[Collection[str]], Collection[str]] = field(default=lambda keys: ())
-    """Which of these answers are in the database: asked again once they are reserved."""
+    """Which of these answers are in the database; called once more after they are reserved."""
 
 
 def is_paid(provider: str) -> bool:
-    """Whether its calls cost money: those of this machine do not."""
+    """Whether a provider's calls cost money: those of this machine don't."""
     return provider != FREE
 
 
 def reserve(context: StageContext, wanted: Wanted) -> Call | None:
-    """Reserve the answers that nobody else pays for; None where there are none. LeaseLost; Waits.
+    """Reserve those answers that no other call has reserved; None where there are none. LeaseLost; Waits.
 
     Look for the answers again afterwards: one may have come between the last look and the reservation.
     """
@@ -80,7 +80,7 @@ def reserve(context: StageContext, wanted: Wanted) -> Call | None:
 
 
 def reserve_without_job(org_id: UUID, wanted: Wanted, prices: Prices, seconds: float) -> Call | None:
-    """The same in the caller's transaction, for a call without a job: only its time ends the reservation."""
+    """Reserve for a call without a job, in the caller's transaction: only its time ends the reservation."""
     call_id = new_id()
     keys = _reserve(org_id, wanted, {"call_id": call_id}, prices, seconds, silent_seconds=0.0)
     return Call(call_id, keys) if keys else None
@@ -89,7 +89,7 @@ def reserve_without_job(org_id: UUID, wanted: Wanted, prices: Prices, seconds: f
 def _reserve(
     org_id: UUID, wanted: Wanted, holder: Mapping[str, UUID], prices: Prices, seconds: float, silent_seconds: float
 ) -> tuple[str, ...]:
-    # Sorted, so that two jobs that want the same keys can't wait for each other.
+    # Sorted, so that two jobs with the same keys can't deadlock.
     rows: dict[str, dict[str, Any]] = {
         key: {
             "org_id": org_id,
@@ -112,19 +112,19 @@ def _reserve(
 
 
 def _insert(rows: Sequence[Mapping[str, Any]], seconds: float) -> set[str]:
-    """Add what no other call has reserved; all keys of this call come back."""
+    """Insert what no other call has reserved; returns all keys of this call."""
     add = postgresql.insert(_rows).values(ends_at=after(seconds + MARGIN_SECONDS))
     session().execute(add.on_conflict_do_nothing(), rows)
     return set(session().scalars(select(_rows.c.key).where(_rows.c.call_id == rows[0]["call_id"])))
 
 
 def close(call_id: UUID, outcome: str | None, seconds: float = 0.0) -> None:
-    """End a call's reservations: they become a line, or nothing where the call was refused or was ended before."""
+    """End a call's reservations and write its ledger line; no line where it was refused, or ended before."""
     _end(_rows.c.call_id == call_id, outcome, seconds)
 
 
 def end_found(context: StageContext, keys: Collection[str]) -> None:
-    """These answers were found: where a process died before it booked their calls, book them now."""
+    """End the reservations of answers that exist: their process died before it wrote the ledger line."""
     of_keys, silent_seconds = _of_keys(context.org_id, keys), context.times.silent_seconds
     with reading(context.org_id):
         is_open = (
@@ -145,7 +145,7 @@ class Lost:
 
 
 def lost(silent_seconds: float, limit: int = 100) -> list[Lost]:
-    """Calls whose process is gone, or has been silent for longer than they may take."""
+    """Calls whose process is gone, or has been silent for longer than the call may take."""
     found = select(_rows.c.call_id, _rows.c.org_id, func.min(_rows.c.key))
     found = found.where(_rows.c.ends_at < now(), _is_dead(silent_seconds)).group_by(_rows.c.call_id, _rows.c.org_id)
     return [Lost(*row) for row in session().execute(found.limit(limit))]
@@ -179,9 +179,9 @@ def _end(condition: ColumnElement[bool], outcome: str | None, seconds: float = 0
     if outcome is not None:
         for call in calls:
             if call[0].provider == FREE and outcome == "unknown":
-                # This machine's own work, lost in a crash: nobody charges for it.
+                # Lost work of this machine costs nothing.
                 continue
             units, price = sum(row.units for row in call), sum(row.price for row in call)
-            line = Line(call[0].provider, call[0].operation, units, price, seconds, outcome)
+            line = LedgerLine(call[0].provider, call[0].operation, units, price, seconds, outcome)
             add_line(call[0].org_id, line, run_id=call[0].run_id, line_id=call[0].call_id)
     return len(calls)

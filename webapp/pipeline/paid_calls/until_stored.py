@@ -1,4 +1,4 @@
-"""Repeats a write that failed because the database or the blob store is away: an answer that was paid for waits."""
+"""Retries the write of a paid answer while the database or the blob store is away."""
 
 import logging
 import threading

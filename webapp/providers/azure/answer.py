@@ -121,7 +121,7 @@ def _tables(result: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _rows(table: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """The cells as a grid; one that spans several places stands in the first of them."""
+    """The cells as a grid; a cell that spans several places is put in the first."""
     height, width = whole(table, "rowCount"), whole(table, "columnCount")
     if not (0 < height <= ROWS_MAX and 0 < width <= COLUMNS_MAX and height * width <= CELLS_MAX):
         return ()

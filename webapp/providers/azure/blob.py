@@ -28,10 +28,10 @@ from webapp.providers.ports import BlobInfo
 BLOCK_BYTES = 4 << 20
 CONNECT_SECONDS = 10.0
 CHECK_BLOB = "check"
-# Monitors ask often, and want an answer rather than a hope.
+# A short limit for health checks.
 CHECK_SECONDS = 5.0
-# For so long the answer to "is there room?" is believed.
-ROOM_SECONDS = 3.0
+# For so long the answer to "is there space?" is used again.
+SPACE_SECONDS = 3.0
 # Storage answers 409 for a blob that is there, and for a container that is still being deleted.
 TAKEN = "BlobAlreadyExists"
 NO_CONTAINER = frozenset({"ContainerNotFound", "ContainerBeingDeleted"})
@@ -41,8 +41,8 @@ _AWAY = FailureCode.STORAGE_UNAVAILABLE
 
 
 @dataclass
-class _Room:
-    """What the last question for room was answered with, and when."""
+class _FreeSpace:
+    """The last answer about free space, and when it was asked for."""
 
     lock: threading.Lock
     asked_at: float = float("-inf")
@@ -56,7 +56,7 @@ class AzureBlobStore:
 
     def __init__(self, service: BlobServiceClient, container: str, incoming: Path, *, free_min_bytes: int = 0) -> None:
         self._free_min_bytes = free_min_bytes
-        self._room = _Room(threading.Lock())
+        self._space = _FreeSpace(threading.Lock())
         self._container: ContainerClient = service.get_container_client(container)
         self._incoming = make_folder(incoming).resolve()
         self._lock = threading.Lock()
@@ -147,7 +147,7 @@ class AzureBlobStore:
         return deleted
 
     def list(self, prefix: str = "") -> Iterator[BlobInfo]:
-        """Walk the blobs below a folder; Azure gives them sorted, some thousands in an answer."""
+        """Walk the blobs below a folder, sorted; Azure lists some thousands at a time."""
         folder = checked_folder(prefix)
         with self._translated(folder or "the container"):
             self._make_container()
@@ -156,7 +156,7 @@ class AzureBlobStore:
 
     @contextmanager
     def local_copy(self, path: str) -> Iterator[Path]:
-        """Lend a copy of the blob, which is removed afterwards."""
+        """Give the path of a copy of the blob, which is removed afterwards."""
         copy = self._incoming / f"copy-{uuid4().hex}"
         try:
             self._download(path, copy)
@@ -179,19 +179,19 @@ class AzureBlobStore:
             blob = self._container.get_blob_client(CHECK_BLOB)
             blob.stage_block("check", b"check", connection_timeout=CHECK_SECONDS, read_timeout=CHECK_SECONDS)
 
-    def check_room(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
+    def check_space(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
         """Look at this machine's disk, which uploads and copies pass through, and write a little to the container."""
         check_free(self._incoming, self._free_min_bytes + size_bytes)
         # One thread asks, and those that come meanwhile wait for what it finds.
-        with self._room.lock:
-            if monotonic() - self._room.asked_at >= max(ROOM_SECONDS, recent_seconds):
-                self._room.failure = None
+        with self._space.lock:
+            if monotonic() - self._space.asked_at >= max(SPACE_SECONDS, recent_seconds):
+                self._space.failure = None
                 try:
                     self.check()
                 except ProviderError as error:
-                    self._room.failure = error
-                self._room.asked_at = monotonic()
-            failure = self._room.failure
+                    self._space.failure = error
+                self._space.asked_at = monotonic()
+            failure = self._space.failure
         if failure is not None:
             code = FailureCode.STORAGE_FULL if failure.code is FailureCode.STORAGE_FULL else _AWAY
             raise ProviderUnavailable(failure.message, code=code)

@@ -1,4 +1,4 @@
-"""Azure's errors -> ours, as far as its services agree; what only one of them says, that one's module knows."""
+"""Azure's errors -> ours, as far as its services agree; each service's module knows its own."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Files read by Azure Document Intelligence: asked for in windows of pages, looked after, read when they are there.
+"""Reads files with Azure Document Intelligence, in windows of pages: started, polled, read.
 
 The client retries nothing and polls nothing by itself: the queue does both, and holds no worker
 while Azure works. What it answers is kept as it came, compressed.
@@ -27,7 +27,7 @@ from webapp.readers.extraction import Extraction
 from webapp.readers.filetypes import OFFICE, PDF
 
 API_VERSION = "2024-11-30"
-# Part of the extraction's version, not of the answers': count it up when the same answer would be read otherwise.
+# Part of the extraction's version, not of the answers': increase it when the same answer would be read differently.
 RULES = 1
 LAYOUT = "prebuilt-layout"
 # Only these know Markdown, and only for these kinds are there extras.
@@ -111,7 +111,7 @@ class AzureExtractor:
             self._get("/info").raise_for_status()
 
     def windows(self, source: Path, content_type: str, *, timeout_seconds: float) -> tuple[Window, ...]:
-        """Cut a PDF into windows of pages. One that nobody could open is refused here, where it costs nothing."""
+        """Cut a PDF into windows of pages. A damaged or encrypted one is refused here, where it costs nothing."""
         if not self.accepts(content_type):
             raise BadInput(f"nothing to read {content_type} with", code=FailureCode.UNSUPPORTED)
         if _size(source) == 0:
@@ -139,7 +139,7 @@ class AzureExtractor:
             return f"{model}/{_operation_id(poller)}"
 
     def poll(self, operation: str) -> Polled:
-        """Look after an operation once."""
+        """Poll an operation once."""
         if not OPERATION.fullmatch(operation):
             return Failed(ProviderUnavailable("what is kept as the operation's id is none"))
         model, _, operation_id = operation.partition("/")

@@ -15,7 +15,7 @@ SIMPLE = (
 
 
 def pair_fields(result: Mapping[str, Any]) -> Iterator[Field]:
-    """What stands as "label: value" in the document; a label without a value is left out."""
+    """The "label: value" pairs of the document; a label without a value is left out."""
     for pair in items(result, "keyValuePairs"):
         name = text_of(pair.get("key"), "content").strip().rstrip(":").strip()
         value = text_of(pair.get("value"), "content").strip()

@@ -4,5 +4,5 @@ from azure.identity import DefaultAzureCredential
 
 
 def managed_identity() -> DefaultAzureCredential:
-    """Give the credential; it asks for tokens when they are first needed. Nobody is asked in a browser."""
+    """Give the credential; it asks for tokens when they are first needed. It never opens a browser."""
     return DefaultAzureCredential(exclude_interactive_browser_credential=True, retry_total=0)

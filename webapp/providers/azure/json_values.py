@@ -1,4 +1,4 @@
-"""Looking into JSON that somebody else wrote: what has the wrong form reads as nothing."""
+"""Reads values from foreign JSON: what has the wrong form is as if it were missing."""
 
 import math
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def numbers(holder: Mapping[str, Any], name: str) -> tuple[float, ...] | None:
 
 
 def first_region(holder: object) -> Mapping[str, Any]:
-    """Where something stands; an empty mapping where that is not said."""
+    """The position of something; an empty mapping where there is none."""
     regions = items(holder, "boundingRegions")
     return regions[0] if regions else {}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from webapp.readers.page_markdown import without_marks
 
-# Headers and footers are said in comments. Their text stays, since it may stand nowhere else. A comment's beginning and
+# Headers and footers are in comments. Their text stays, since it may be nowhere else. A comment's beginning and
 # its end are looked for apart, in one walk: a pattern for the whole would read on to the line's end from each of them.
 _SAID = re.compile(r'(?P<begin><!--\s*+Page(?:Header|Footer)=")|(?P<end>"\s*+-->)|\n')
 _NUMBER = re.compile(r"(?P<begin><!--\s*+PageNumber=)|(?P<end>(?:\n\s*+)?+-->)|\n\s*+")

@@ -1,4 +1,4 @@
-"""A blob as a file that can be read from any place on, a range at a time."""
+"""A blob as a seekable file; each read fetches a range."""
 
 import io
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from azure.storage.blob import BlobClient
 
 
 class RangeReader(io.RawIOBase):
-    """Each read asks for the bytes it needs, of the very blob that was opened."""
+    """Fetches the bytes that are read, of the version of the blob that was opened."""
 
     def __init__(
         self, blob: BlobClient, size: int, etag: str, translated: Callable[[], AbstractContextManager[None]]

@@ -123,7 +123,7 @@ class LocalBlobStore:
 
     @contextmanager
     def local_copy(self, path: str) -> Iterator[Path]:
-        """Lend the blob's own file: nothing has to be copied here."""
+        """Give the path of the blob's own file: nothing has to be copied."""
         if not self.exists(path):
             raise BlobMissing(f"no blob {path}")
         yield self._target(path)
@@ -144,7 +144,7 @@ class LocalBlobStore:
             if not self._blobs.is_dir():
                 raise FileNotFoundError(errno.ENOENT, "no folder of blobs")
 
-    def check_room(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
+    def check_space(self, size_bytes: int = 0, *, recent_seconds: float = 0.0) -> None:
         """Look at the disk's free space, and write and remove a little unless that went well so recently."""
         check_free(self._incoming, self._free_min_bytes + size_bytes)
         if monotonic() - self._written_at < recent_seconds:
@@ -195,7 +195,7 @@ class LocalBlobStore:
             self._make_durable(target)
 
     def _make_durable(self, target: Path) -> None:
-        """Sync the folders above, all the way up: whoever made one beside us may not have synced it yet.
+        """Sync the folders above, all the way up: another process may have made one and not synced it yet.
 
         What is never removed again needs that once; each sync that is spared is some milliseconds of an upload.
         """

@@ -18,7 +18,7 @@ class Share:
 
 
 class DrawingSeats:
-    """A request for a picture keeps a thread that others need: few may wait, and no org takes all places."""
+    """Limits requests for pictures, each of which occupies a thread: few may wait, and no org takes all places."""
 
     def __init__(self, everybody: Share, one_org: Share) -> None:
         self._everybody = everybody

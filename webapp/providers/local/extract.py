@@ -154,7 +154,7 @@ class _Rising:
 
 @contextmanager
 def _named(source: Path, ending: str) -> Iterator[Path]:
-    """Lend the file under a name with the right ending: liteparse believes nothing else."""
+    """Give the file a name with the right ending: liteparse relies on it."""
     with tempfile.TemporaryDirectory(prefix="docmill-") as folder:
         link = Path(folder, f"document{ending}")
         link.symlink_to(source.absolute())

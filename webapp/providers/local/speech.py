@@ -94,7 +94,7 @@ class LocalRecogniser:
 
     def fetch(self, operation: Operation, clip: Clip) -> Transcript | None:
         """There are no operations here: `start` answers."""
-        raise ProviderUnavailable(f"nobody works on {operation.id}")
+        raise ProviderUnavailable(f"there is no operation {operation.id}")
 
     def forget(self, operation: Operation) -> None:
         """Nothing is kept here."""

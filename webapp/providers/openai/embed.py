@@ -125,6 +125,6 @@ def _vector(value: object) -> Vector:
 
 
 def _shortened(text: str) -> str:
-    """The beginning stands for a text that is too long; lone surrogates, which no JSON may hold, are left out."""
+    """Cut a text that is too long, and remove lone surrogates, which JSON does not allow."""
     encoded = text.encode("utf-8", "ignore")[:TEXT_BYTES_MAX]
     return encoded.decode("utf-8", "ignore") or NOTHING

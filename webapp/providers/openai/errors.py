@@ -7,10 +7,10 @@ import openai
 from webapp.provider_errors import BadInput, FailureCode, ProviderError, ProviderUnavailable, RateLimited, TimedOut
 from webapp.providers.vendor_http import retry_after_seconds
 
-# Both come as 429 like any other, but no patience helps.
+# Both come as 429, but waiting does not help.
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 TOO_LONG = "context_length_exceeded"
-# What the client's own client says where no request was sent: such a call is on nobody's bill.
+# Errors of the HTTP client where no request was sent: such a call costs nothing.
 NEVER_LEFT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
 
 

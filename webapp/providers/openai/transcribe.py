@@ -62,7 +62,7 @@ class OpenAIRecogniser(OpenAIRole):
 
     def fetch(self, operation: Operation, clip: Clip) -> Transcript | None:
         """There are no operations here: `start` answers."""
-        raise ProviderUnavailable(f"nobody works on {operation.id}")
+        raise ProviderUnavailable(f"there is no operation {operation.id}")
 
     def forget(self, operation: Operation) -> None:
         """Nothing is kept there."""

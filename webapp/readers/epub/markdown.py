@@ -17,7 +17,7 @@ from webapp.readers.page_markdown import without_marks
 Element = Any  # lxml's elements are no types of their own
 
 SPAN_MAX = 50
-# What a parser had to guess at should still hold nearly all of the letters.
+# A repaired file should still have nearly all of its letters.
 WHOLE_SHARE = 0.9
 EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 
@@ -260,7 +260,7 @@ def _escape_start(found: re.Match[str]) -> str:
 
 
 def _item(marker: str, blocks: list[str]) -> str:
-    """Everything of an item stands under its first letter; a list in it follows without a gap."""
+    """Indent everything of an item below its first letter; a list in it follows without a gap."""
     text = blocks[0]
     for block in blocks[1:]:
         text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block
@@ -294,7 +294,7 @@ def _code(text: str) -> str:
 
 
 def _wrapped(text: str, mark: str) -> str:
-    """Marks stand at the words, not at the spaces around them, and not around nothing or two lines."""
+    """Put marks next to the words, not to the spaces around them, and not around nothing or two lines."""
     core = text.strip()
     if not core or "\n" in core or core.startswith("*"):
         return text
@@ -303,7 +303,7 @@ def _wrapped(text: str, mark: str) -> str:
 
 
 def _escaped(text: str | None) -> str:
-    """What would be Markdown by accident is not. A new line in the source is a space."""
+    """Escape what would be Markdown by accident. A new line in the source is a space."""
     return _SPECIAL.sub(r"\\\g<0>", _SPACE.sub(" ", text)) if text else ""
 
 

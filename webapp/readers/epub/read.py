@@ -24,7 +24,7 @@ MEMBER_BYTES_MAX = 32 << 20
 MEMBERS_MAX = 20_000
 CHAPTERS_MAX = 5_000
 BLOCK_BYTES = 1 << 18
-# Elements may stand 256 deep, each a few calls of ours.
+# Elements may be nested 256 deep, each a few calls of ours.
 RECURSION = 4_000
 UNREADABLE = "{count} of {total} parts of the book could not be read: {names}."
 NAMES_SHOWN = 5
@@ -45,7 +45,7 @@ class _Item:
 
 @dataclass(frozen=True)
 class _Package:
-    """What the book says of itself."""
+    """The book's metadata, reading order and chapter titles."""
 
     spine: tuple[_Item | None, ...]
     titles: dict[str, str]
@@ -173,7 +173,7 @@ def _package(archive: _Archive) -> _Package:
     container = parse_xml(archive.read(CONTAINER))
     path = next((each.get("full-path") for each in container.iter() if local_name(each) == "rootfile"), None)
     if not path:
-        raise BadInput("the book does not say where its contents stand", code=FailureCode.CORRUPT)
+        raise BadInput("the book does not say where its contents are", code=FailureCode.CORRUPT)
     root, folder = parse_xml(archive.read(path)), posixpath.dirname(path)
     items = {
         each.get("id"): _Item(_inside(folder, each.get("href") or ""), each.get("media-type") or "")

@@ -1,4 +1,4 @@
-"""Finds labelled values on a page by where its words stand: "Label: value", label and value
+"""Finds labelled values on a page by the positions of its words: "Label: value", label and value
 with a gap between them, a label above its value.
 
 The rules are plain, and say by their confidence how plain the case was. Tables of three columns
@@ -43,7 +43,7 @@ class PlacedWord:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Words of one line that stand close together."""
+    """Words of one line that are close together."""
 
     words: tuple[PlacedWord, ...]
 

@@ -36,7 +36,7 @@ LOST_ON = "Page {pages} could not be read."
 
 @dataclass(slots=True)
 class _Findings:
-    """What the pages turned out to be."""
+    """What was read from the pages so far."""
 
     pages: list[Page] = field(default_factory=list)
     markdown: list[str] = field(default_factory=list)

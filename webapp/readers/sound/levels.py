@@ -1,4 +1,4 @@
-"""How loud a recording is from moment to moment, and what that says about it."""
+"""The loudness of a recording over time, and what follows from it."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -170,7 +170,7 @@ def _announced_by_wav(source: str, duration: float) -> float | None:
     size = Path(source).stat().st_size
     with Path(source).open("rb") as file:
         announced = int.from_bytes(file.read(8)[4:8], "little") + 8
-    # Whoever writes to a pipe does not know the length, and puts something very large there.
+    # A program that writes to a pipe does not know the length, and puts something very large there.
     return duration * announced / size if size < announced < WAV_BYTES_UNKNOWN else None
 
 

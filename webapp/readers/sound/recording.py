@@ -1,4 +1,4 @@
-"""Opening recordings with FFmpeg's libraries, narrowly: a named demuxer, local files, one thread.
+"""Opens recordings with FFmpeg's libraries, restricted to a named demuxer, local files and one thread.
 
 Only sandboxed children import this.
 """

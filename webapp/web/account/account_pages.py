@@ -89,7 +89,7 @@ def set_password() -> Response:
     """A first or a new password; every other session of this person ends."""
     who, user_id = principal(), own_id()
     has_password = proof.has_password(who.org_id, user_id)
-    # Whoever came by a link may have forgotten the password; without one, only the session can prove anything.
+    # A person who came by a link may have forgotten the password; without one, only the session can prove anything.
     is_known = who.came_by_link or (not has_password and who.is_fresh)
     if request.method == "GET":
         return _password_form(has_password, asks=has_password and not is_known)

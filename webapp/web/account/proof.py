@@ -45,7 +45,7 @@ def error_of_proof(who: Principal, *, is_known: bool) -> str | None:
 
 
 def _is_password(who: Principal, user_id: UUID, given: str) -> bool:
-    """Whoever found an open browser may not guess at the password for ever."""
+    """Limit the guesses of somebody who found an open browser."""
     counters = throttle.counters_of_person(who.ref)
     wait_seconds = throttle.admit(counters)
     if wait_seconds is not None:

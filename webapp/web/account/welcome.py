@@ -19,7 +19,7 @@ FIRST_EMAIL = "owner@localhost"
 def announce(app: Flask) -> None:
     """Say where the pages are, once the server has started.
 
-    The embedded mode is one person's: whoever reads its terminal owns the machine, so a start at a
+    The embedded mode is one person's: who reads its terminal owns the machine, so a start at a
     terminal prints a fresh link that signs in once. So does every start until somebody has signed
     in, wherever its output goes. After that, output that is no terminal is a log that others may
     read, as in the workers mode: there no link is printed, only how to make one.

@@ -226,7 +226,7 @@ def _doctor() -> None:
         click.echo(f"warning: {warning}")
     if not failed:
         _show_operators()
-        _show_room()
+        _show_space()
         _show_work()
     if failed or not all(well):
         raise SystemExit(1)
@@ -277,10 +277,10 @@ def _show_operators() -> None:
             click.echo(f"warning: {_NO_OPERATOR}")
 
 
-def _show_room() -> None:
+def _show_space() -> None:
     """Whether paid calls may be made: their answers need room. Less than that is no fault of the installation's."""
     try:
-        services().providers.blobs.check_room()
+        services().providers.blobs.check_space()
     except ProviderError as error:
         click.echo(f"room: {one_line(error.message)}; no paid call is made until there is some")
     else:
@@ -336,7 +336,7 @@ def _show_work() -> None:
     click.echo("jobs: " + ", ".join(f"{number} {status.lower()}" for status, number in counts.items()))
     alive = [worker for worker in found if worker.alive]
     if not alive:
-        click.echo("workers: none is at work")
+        click.echo("workers: none is running")
     for worker in alive:
         kind = "embedded host" if settings.is_embedded else "worker"
         click.echo(f"{kind}: process {worker.pid} on {worker.host}, last seen {worker.last_seen:%H:%M:%S} UTC")

@@ -23,7 +23,7 @@ group = Commands("documents", help="What has been uploaded.")
 @click.option("--all", "is_all", is_flag=True, help="All documents of the organisation.")
 @click.option("--failed", "is_failed", is_flag=True, help="Those that failed or ran out of time.")
 def _reprocess(org_name: str, document_ids: tuple[UUID, ...], *, is_all: bool, is_failed: bool) -> None:
-    """Process documents again, behind everybody who waits. What is known of them stays until it is done."""
+    """Process documents again, after all other work. Their present results stay until that is done."""
     if sum((is_all, is_failed, bool(document_ids))) != 1:
         raise click.UsageError("Name the documents, or use --all or --failed.")
     with reading(everywhere=True):
@@ -32,7 +32,7 @@ def _reprocess(org_name: str, document_ids: tuple[UUID, ...], *, is_all: bool, i
         queued = reprocess(services(), org_id, list(document_ids))
         _say(queued)
         if queued < len(document_ids):
-            click.echo(f"{len(document_ids) - queued} are unknown, or in line already.", err=True)
+            click.echo(f"{len(document_ids) - queued} are unknown, or queued already.", err=True)
         return
     states = [DocumentStatus.FAILED, DocumentStatus.TIMED_OUT] if is_failed else [None]
     _say(sum(_matching(org_id, Matching(status)).count for status in states))
@@ -41,7 +41,7 @@ def _reprocess(org_name: str, document_ids: tuple[UUID, ...], *, is_all: bool, i
 @group.command("reembed")
 @click.option("--org", "org_name", help="Only this organisation's documents.")
 def _reembed(org_name: str | None) -> None:
-    """Give the documents that have vectors of an earlier model new ones, when there is nothing else to do."""
+    """Give documents with vectors of an earlier model new ones, when there is nothing else to do."""
     _say(sum(renew_vectors(services(), org.id).count for org in _orgs(org_name)))
 
 
@@ -49,7 +49,7 @@ def _reembed(org_name: str | None) -> None:
 @click.option("--org", "org_name", help="Only this organisation's documents.")
 @click.pass_context
 def _missing(context: click.Context, org_name: str | None) -> None:
-    """Name the blobs that are gone and that documents need: organisation, document, path. The exit code is 1 then."""
+    """List the blobs that are gone and that documents need: organisation, document, path. The exit code is 1 then."""
     count = 0
     for org in _orgs(org_name):
         for found in find_missing(services(), org.id):
@@ -69,4 +69,4 @@ def _orgs(org_name: str | None) -> Sequence[Org]:
 
 
 def _say(count: int) -> None:
-    click.echo(f"{count} {'document is' if count == 1 else 'documents are'} in line.")
+    click.echo(f"{count} {'document is' if count == 1 else 'documents are'} queued.")

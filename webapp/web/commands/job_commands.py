@@ -12,7 +12,7 @@ from webapp.db import reading, transaction
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.states import JobStatus, Priority
 from webapp.runs import lifecycle
-from webapp.runs.lifecycle import Refusal
+from webapp.runs.lifecycle import JobRefusal
 from webapp.runs.retention import prune
 from webapp.runs.stage_pause import resume_stage
 from webapp.runs.stages import STAGES
@@ -44,7 +44,7 @@ def _list_jobs(org_name: str, status: str, stage: str | None, limit: int) -> Non
 @group.command("counts")
 @click.option("--org", "org_name", help="Only this organisation's jobs.")
 def _show_counts(org_name: str | None) -> None:
-    """Show how the stages stand: stage, state, limit, due, later, at work, failed, longest wait in seconds."""
+    """Show the stages: name, state, limit, due, later, running, failed, longest wait in seconds."""
     queue = services().queue
     with reading(everywhere=True):
         org_id = org_named(org_name).id if org_name else None
@@ -67,7 +67,7 @@ def _retry_jobs(org_name: str, job_ids: tuple[UUID, ...], stage: str | None, *, 
     with reading(everywhere=True):
         org = org_named(org_name)
         ids = figures.retryable(services().queue, org.id, _AT_ONCE_MAX, stage) if is_all else list(job_ids)
-    # Many at once must not stand before a person who waits for one.
+    # Many retries must not delay a person who waits for one.
     priority = Priority.BULK if len(ids) > 1 else None
     _each(ids, "Retried", lambda job_id: _retry(org.id, job_id, priority))
 
@@ -76,7 +76,7 @@ def _retry_jobs(org_name: str, job_ids: tuple[UUID, ...], stage: str | None, *, 
 @org_option
 @_job_ids
 def _cancel_jobs(org_name: str, job_ids: tuple[UUID, ...]) -> None:
-    """Cancel the runs of these jobs, waiting or at work."""
+    """Cancel the runs of these jobs, waiting or running."""
     if not job_ids:
         raise click.UsageError("Name the jobs to cancel.")
     with reading(everywhere=True):
@@ -88,7 +88,7 @@ def _cancel_jobs(org_name: str, job_ids: tuple[UUID, ...]) -> None:
 @click.argument("stages", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Take no new work at all.")
 def _pause(stages: tuple[str, ...], *, is_all: bool) -> None:
-    """Take no more jobs of these stages; what is at work comes to its end."""
+    """Start no more jobs of these stages; running ones go on to their end."""
     for stage in _chosen(stages, is_all=is_all):
         with transaction(everywhere=True):
             services().queue.pause(stage, by=NAME)
@@ -100,7 +100,7 @@ def _pause(stages: tuple[str, ...], *, is_all: bool) -> None:
 @click.argument("stages", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Take new work again after “pause --all”.")
 def _resume(stages: tuple[str, ...], *, is_all: bool) -> None:
-    """Take their jobs again, at once."""
+    """Start jobs of these stages again, at once."""
     for stage in _chosen(stages, is_all=is_all):
         with transaction(everywhere=True):
             resume_stage(services().queue, stage, NAME)
@@ -112,7 +112,7 @@ def _resume(stages: tuple[str, ...], *, is_all: bool) -> None:
 @click.argument("stage")
 @click.argument("number", type=click.IntRange(1, STAGE_LIMIT_MAX), required=False)
 def _limit(stage: str, number: int | None) -> None:
-    """Let at most NUMBER jobs of a stage be at work at once; without a number, as the settings say."""
+    """Let at most NUMBER jobs of a stage run at once; without a number, as the settings say."""
     with transaction(everywhere=True):
         services().queue.limit(_known(stage), number, NAME)
         audit.record(None, COMMAND_LINE, Action.STAGE_LIMITED, f"stage:{stage}", limit=number)
@@ -121,7 +121,7 @@ def _limit(stage: str, number: int | None) -> None:
 
 @group.command("prune")
 def _prune() -> None:
-    """Forget what the settings say is old enough, now; a working Docmill does so every hour."""
+    """Delete what the settings say is old enough now; a running Docmill does so every hour."""
     for what, number in prune(services()).items():
         click.echo(f"{what}\t{number}")
 
@@ -138,24 +138,24 @@ def _line(control: StageControl, counts: StageCounts) -> str:
     return "\t".join([control.stage, state, *map(str, numbers)])
 
 
-def _each(ids: list[UUID], done: str, act: Callable[[UUID], Refusal | None]) -> None:
+def _each(ids: list[UUID], done: str, act: Callable[[UUID], JobRefusal | None]) -> None:
     refused = sum(act(job_id) is not None for job_id in ids)
     click.echo(f"{done}: {len(ids) - refused}. Refused: {refused}.", err=True)
     if refused:
         raise SystemExit(1)
 
 
-def _retry(org_id: UUID, job_id: UUID, priority: int | None) -> Refusal | None:
+def _retry(org_id: UUID, job_id: UUID, priority: int | None) -> JobRefusal | None:
     found = services()
     attempts = found.settings.queue.job_max_attempts
     outcome = lifecycle.retry_job(found.queue, org_id, job_id, attempts, by=NAME, priority=priority)
-    if not isinstance(outcome, Refusal):
+    if not isinstance(outcome, JobRefusal):
         click.echo(f"{job_id}: run {outcome}")
         return None
     return _refused(job_id, outcome)
 
 
-def _cancel(org_id: UUID, job_id: UUID) -> Refusal | None:
+def _cancel(org_id: UUID, job_id: UUID) -> JobRefusal | None:
     refusal = lifecycle.cancel_job(services().queue, org_id, job_id, NAME)
     if refusal is None:
         click.echo(f"{job_id}: cancelled")
@@ -163,7 +163,7 @@ def _cancel(org_id: UUID, job_id: UUID) -> Refusal | None:
     return _refused(job_id, refusal)
 
 
-def _refused(job_id: UUID, refusal: Refusal) -> Refusal:
+def _refused(job_id: UUID, refusal: JobRefusal) -> JobRefusal:
     click.echo(f"{job_id}: refused ({refusal.replace('_', ' ')})", err=True)
     return refusal
 

@@ -25,7 +25,7 @@ NEIGHBOURS_SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class ConnectionRow:
     """A connection with what both passages hold."""
 
     connected: Connected
@@ -44,7 +44,7 @@ def show(document_id: UUID) -> Response:
         around = connections.neighbours(org, document_id, NEIGHBOURS_SHOWN)
     next_start = place.start + SHOWN if len(listed) > SHOWN else None
     cursor = found.cursor(next_start) if next_start else None
-    nodes = graph.ring(around)
+    nodes = graph.circle(around)
     return show_section(
         found,
         "connections",
@@ -63,10 +63,12 @@ def show(document_id: UUID) -> Response:
     )
 
 
-def _rows(org: UUID, listed: Sequence[Connected]) -> list[Row]:
+def _rows(org: UUID, listed: Sequence[Connected]) -> list[ConnectionRow]:
     pairs = {_pair(each): each for each in listed if each.kind is Kind.SHARED_VALUE}
     shared = values.in_common(org, pairs.keys()) if pairs else {}
-    return [Row(each, shared.get(_pair(each), []) if each.kind is Kind.SHARED_VALUE else []) for each in listed]
+    return [
+        ConnectionRow(each, shared.get(_pair(each), []) if each.kind is Kind.SHARED_VALUE else []) for each in listed
+    ]
 
 
 def _pair(connected: Connected) -> tuple[UUID, UUID]:
@@ -85,7 +87,7 @@ def _url(document_id: UUID, kind: Kind | None, cursor: str) -> str:
     return url_for(".show", document_id=document_id, **fragments.without({"kind": kind, "cursor": cursor}))
 
 
-def _as_json(rows: Sequence[Row], around: Sequence[Neighbour], total: int) -> dict[str, Any]:
+def _as_json(rows: Sequence[ConnectionRow], around: Sequence[Neighbour], total: int) -> dict[str, Any]:
     return {
         "connections": [_row_json(row) for row in rows],
         "documents": [
@@ -95,7 +97,7 @@ def _as_json(rows: Sequence[Row], around: Sequence[Neighbour], total: int) -> di
     }
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: ConnectionRow) -> dict[str, Any]:
     connected = row.connected
     return {
         "kind": connected.kind,

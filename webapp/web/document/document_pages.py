@@ -19,13 +19,13 @@ from webapp.search import passages
 from webapp.web import blobs, fragments, markdown, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
 from webapp.web.document import recordings, results
-from webapp.web.document.results import Found, Place, find, number_in_query, standing_of
+from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
+from webapp.web.document_view import document_json, run_json
 from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
 from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note, note_download
-from webapp.web.standing import document_json, run_json
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
 pages.add_app_template_filter(markdown.render, "as_html")
@@ -69,7 +69,7 @@ def show(document_id: UUID) -> Response:
         found = find(document_id)
         paths = lookup.artifact_paths(org, document_id)
     if fragments.is_for_program():
-        return jsonify({**document_json(found.standing), "counts": found.counts})
+        return jsonify({**document_json(found.view), "counts": found.counts})
     results.expect_run(found.document, results.asked_run())
     recording = recordings.find(services(), found.document, paths)
     text = None if recording else _text(found, paths.get("markdown"))
@@ -80,15 +80,15 @@ def show(document_id: UUID) -> Response:
 def status(document_id: UUID) -> Response:
     """How far it is: JSON, or the fragment that asked, which polls again only while there is more to come."""
     if fragments.is_for_program() or not fragments.wants_fragment():
-        return jsonify(standing_of(document_id).as_json())
+        return jsonify(view_of(document_id).as_json())
     if request.args.get("view") == "page":
         found = find(document_id)
         response = fragments.replacing("document/_status.html", **_context(found))
-        standing = found.standing
+        view = found.view
     else:
-        standing = standing_of(document_id)
-        response = fragments.replacing("library/_status.html", row=standing)
-    return response if standing.is_processing else fragments.trigger(response, "document-changed")
+        view = view_of(document_id)
+        response = fragments.replacing("library/_status.html", row=view)
+    return response if view.is_processing else fragments.trigger(response, "document-changed")
 
 
 @pages.get("/fields")
@@ -199,7 +199,7 @@ def reprocess(document_id: UUID) -> Response:
 
 @pages.post("/runs/<uuid:run_id>/cancel")
 def cancel_run(document_id: UUID, run_id: UUID) -> Response:
-    """End a run that waits or is at work. What readers saw before stays."""
+    """Cancel a queued or running run. The published result stays."""
     who = principal()
     with reading(who.org_id):
         is_known = transitions.is_of(run_id, who.org_id, document_id)
@@ -211,14 +211,14 @@ def cancel_run(document_id: UUID, run_id: UUID) -> Response:
 
 
 def _answer_changed(document_id: UUID, status: int) -> Response:
-    """How the document stands now, in the form that was asked for."""
-    standing = standing_of(document_id)
+    """Answer with the document's state, in the form that was asked for."""
+    view = view_of(document_id)
     if fragments.is_for_program():
-        return make_response(jsonify(standing.as_json()), status)
+        return make_response(jsonify(view.as_json()), status)
     if not fragments.wants_fragment():
         return make_response(redirect(url_for(".show", document_id=document_id), 303))
     if request.form.get("from") == "library":
-        response = fragments.replacing("library/_row.html", row=standing)
+        response = fragments.replacing("library/_row.html", row=view)
     else:
         response = fragments.replacing("document/_live.html", **_context(find(document_id)))
     return fragments.trigger(response, "document-changed")
@@ -227,7 +227,7 @@ def _answer_changed(document_id: UUID, status: int) -> Response:
 @pages.get("/delete")
 @writers_only
 def confirm_delete(document_id: UUID) -> Response:
-    """The question, for whoever cannot be asked in a dialog."""
+    """The page that asks before deleting, for browsers without scripts."""
     return make_response(render_template("document/delete.html", document=get_document(document_id)))
 
 
@@ -242,7 +242,7 @@ def delete(document_id: UUID) -> Response:
 
 @pages.delete("")
 def remove(document_id: UUID) -> Response:
-    """Gone, blobs and all."""
+    """Delete the document and its blobs."""
     _delete(document_id)
     return Response(status=204)
 
@@ -258,8 +258,8 @@ def _delete(document_id: UUID) -> None:
     blobs.remove_folders(found.providers.blobs, folders)
 
 
-def show_section(found: Found, name: str, data: Any, **content: Any) -> Response:
-    """A tab: the whole page, or for HTMX the tab with what stands around it, so that all is of one result."""
+def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Response:
+    """Answer a tab: the whole page, or for HTMX the tab with its surroundings, so that all is of one result."""
     return fragments.answer(
         page="document/page.html",
         fragment="document/_section_swap.html",
@@ -272,7 +272,7 @@ def show_section(found: Found, name: str, data: Any, **content: Any) -> Response
     )
 
 
-def _sections(found: Found) -> list[Section]:
+def _sections(found: ShownResult) -> list[Section]:
     def url(endpoint: str) -> str:
         return url_for(f"document.{endpoint}", document_id=found.document.id)
 
@@ -286,16 +286,16 @@ def _sections(found: Found) -> list[Section]:
     ]
 
 
-def _context(found: Found) -> dict[str, Any]:
+def _context(found: ShownResult) -> dict[str, Any]:
     return {
         "document": found.document,
-        "live": found.standing,
+        "live": found.view,
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
     }
 
 
-def _text(found: Found, path: str | None) -> Text | None:
+def _text(found: ShownResult, path: str | None) -> Text | None:
     """The part that was asked for, by its number or by a page that is in it."""
     source = _markdown(path)
     parts = markdown.parts(split_pages(source, found.document.page_count)) if source and source.strip() else []

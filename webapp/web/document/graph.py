@@ -13,7 +13,7 @@ _RADII = (245.0, 140.0)
 _LINE_WIDTHS = (1.0, 7.0)
 _LABEL_CHARACTERS_MAX = 26
 _LABEL_BELOW, _LABEL_ABOVE = 27, -16
-# Nearer to the middle than this a name stands in the middle of its point.
+# Nearer to the middle than this a name is centred on its point.
 _SIDE = 60
 
 
@@ -31,8 +31,8 @@ class Node:
     width: float
 
 
-def ring(found: Sequence[Neighbour]) -> list[Node]:
-    """All around the middle, the most connected on top. None stands right below it: there is its own name."""
+def circle(found: Sequence[Neighbour]) -> list[Node]:
+    """All around the middle, the most connected on top. None right below it: there is its own name."""
     most = max((each.connections for each in found), default=1)
     aside = 0.0 if len(found) % 2 else 0.5
     return [_node(each, (place + aside) / len(found), most) for place, each in enumerate(found)]
@@ -46,7 +46,7 @@ def frame(nodes: Sequence[Node]) -> tuple[float, float, float, float]:
 
 
 def short(name: str) -> str:
-    """A name that fits beside a point. What tells volumes apart stands at the end, so it is cut in the middle."""
+    """A name that fits beside a point. It is cut in the middle, since what tells volumes apart is at the end."""
     if len(name) <= _LABEL_CHARACTERS_MAX:
         return name
     head = _LABEL_CHARACTERS_MAX // 2 + 1

@@ -19,25 +19,25 @@ from webapp.documents.model import Document
 from webapp.library import lookup
 from webapp.search import connections, passages
 from webapp.web.access import org_id, services
+from webapp.web.document_view import DocumentView, document_views, run_seconds
 from webapp.web.errors import Problem
 from webapp.web.numbers import DIGITS_MAX
-from webapp.web.standing import Standing, run_seconds, standings
 
 _ID_BYTES = 16
 
 
 @dataclass(frozen=True)
-class Found:
+class ShownResult:
     """A document with all that each of its sections shows around its own content."""
 
-    standing: Standing
+    view: DocumentView
     result_at: datetime | None
     result_seconds: float | None
     counts: Mapping[str, int]
 
     @property
     def document(self) -> Document:
-        return self.standing.document
+        return self.view.document
 
     @property
     def run_id(self) -> UUID | None:
@@ -71,30 +71,30 @@ class Place:
         return cls(int(number), UUID(bytes=data[:_ID_BYTES]))
 
 
-def find(document_id: UUID) -> Found:
+def find(document_id: UUID) -> ShownResult:
     """A document of the asking org with what all of its sections show; 404 where there is none.
 
     Call it inside of the `reading()` that reads the section's own content.
     """
     org = org_id()
     with reading(org):
-        standing = _read_standing(org, document_id)
+        view = _read_view(org, document_id)
         published = lookup.published_run(org, document_id)
         counts = {
             **lookup.part_counts(org, document_id),
             "chunks": passages.count(org, document_id),
             "connections": connections.count(org, document_id),
         }
-    return Found(
-        standing, published.finished_at if published else None, run_seconds(published) if published else None, counts
+    return ShownResult(
+        view, published.finished_at if published else None, run_seconds(published) if published else None, counts
     )
 
 
-def standing_of(document_id: UUID) -> Standing:
-    """How far a document is; 404 where there is none."""
+def view_of(document_id: UUID) -> DocumentView:
+    """A document's view; 404 where there is none."""
     org = org_id()
     with reading(org):
-        return _read_standing(org, document_id)
+        return _read_view(org, document_id)
 
 
 def asked_place() -> Place:
@@ -143,9 +143,9 @@ def own_address() -> str:
     return url_for(str(request.endpoint), **{**(request.view_args or {}), **kept})
 
 
-def _read_standing(org: UUID, document_id: UUID) -> Standing:
+def _read_view(org: UUID, document_id: UUID) -> DocumentView:
     row = lookup.get_row(org, document_id)
     if row is None:
         raise Problem(404)
-    [standing] = standings(services().queue, [row])
-    return standing
+    [view] = document_views(services().queue, [row])
+    return view

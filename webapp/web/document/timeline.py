@@ -7,8 +7,8 @@ from uuid import UUID
 
 from webapp.documents.model import ProcessingRun, RunEvent
 from webapp.documents.states import EventKind
+from webapp.web.document_view import run_failure, run_seconds
 from webapp.web.sentences import Sentence, failure
-from webapp.web.standing import run_failure, run_seconds
 
 _STEP_ENDS = {EventKind.STEP_SUCCEEDED, EventKind.STEP_FAILED, EventKind.STEP_REUSED}
 

@@ -13,10 +13,10 @@ from webapp.library import grid, lookup
 from webapp.library.grid import Cursor, NoCursor, Sort
 from webapp.web import fragments, kinds
 from webapp.web.access import org_id, services
+from webapp.web.document_view import DocumentView, document_json, document_views
 from webapp.web.errors import Problem
 from webapp.web.formatting import counts_json
 from webapp.web.numbers import whole_number
-from webapp.web.standing import Standing, document_json, standings
 
 pages = Blueprint("library", __name__)
 
@@ -71,7 +71,7 @@ class Grid:
     """One page of the library, ready to be shown."""
 
     query: Query
-    rows: list[Standing]
+    rows: list[DocumentView]
     counts: dict[DocumentStatus, Count]
     next_cursor: Cursor | None
 
@@ -105,7 +105,7 @@ class Grid:
 
     @property
     def is_continued(self) -> bool:
-        """Whether rows stand before these: the page then offers a way back."""
+        """Whether there are rows before these: the page then offers a way back."""
         return self.query.cursor is not None and not fragments.wants_fragment()
 
     @property
@@ -167,7 +167,7 @@ def _grid(query: Query) -> Grid:
     with reading(org):
         found = grid.page(org, status=query.status, q=query.q, sort=query.sort, cursor=query.cursor, limit=query.limit)
         counts = lookup.counts(org)
-        rows = standings(services().queue, found.rows)
+        rows = document_views(services().queue, found.rows)
     return Grid(query, rows, counts, found.next_cursor)
 
 

@@ -14,7 +14,7 @@ from webapp.web.rates import count_reprocess, reprocess_left
 
 pages = Blueprint("reprocess", __name__)
 
-# Some seconds of work; whoever has more asks again, or uses the command.
+# Some seconds of work; for more, ask again or use the command.
 AT_ONCE_MAX = 1000
 _Q_CHARACTERS_MAX = 200
 

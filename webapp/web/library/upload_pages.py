@@ -19,11 +19,11 @@ pages = Blueprint("upload", __name__)
 
 @dataclass(frozen=True)
 class Rejected:
-    """A file that was not taken, and why."""
+    """A file that was refused, and why."""
 
     filename: str
     code: str
-    refusal: sentences.Refusal
+    refusal: sentences.UploadRefusal
 
     def as_json(self) -> dict[str, Any]:
         """One entry of `rejected`."""

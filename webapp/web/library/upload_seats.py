@@ -32,24 +32,24 @@ class UploadSeats:
         self.seats = seats
         self.seats_per_org = min(seats, seats_per_org)
         self._lock = threading.Lock()
-        self._taken: Counter[UUID] = Counter()
+        self.taken: Counter[UUID] = Counter()
 
     def take(self, org: UUID) -> str | None:
         """A place for this org, or the reason why there is none."""
         with self._lock:
-            if self._taken[org] >= self.seats_per_org:
+            if self.taken[org] >= self.seats_per_org:
                 return "of_org"
-            if self._taken.total() >= self.seats:
+            if self.taken.total() >= self.seats:
                 return "of_all"
-            self._taken[org] += 1
+            self.taken[org] += 1
             return None
 
     def give_back(self, org: UUID) -> None:
         """The upload or download has ended."""
         with self._lock:
-            self._taken[org] -= 1
-            if self._taken[org] <= 0:
-                del self._taken[org]
+            self.taken[org] -= 1
+            if self.taken[org] <= 0:
+                del self.taken[org]
 
 
 def init_upload_seats(app: Flask, settings: Settings) -> None:
@@ -61,7 +61,7 @@ def init_upload_seats(app: Flask, settings: Settings) -> None:
 
 
 def admit_upload() -> None:
-    """Before the first byte of a file is read: whoever sends it is known by now, so it may take its time."""
+    """Take a seat before the first byte of a file is read. Its sender is authorised, so the deadline ends."""
     org = org_id()
     inflow: Inflow | None = request.environ.get(ENVIRON_KEY)
     if inflow is None or inflow.is_whole:
@@ -87,7 +87,9 @@ def admit_download(stream: BinaryIO, size_bytes: int) -> BinaryIO:
 def _admit_large_answer(response: Response) -> Response:
     """Give a large page or JSON answer a seat until it is sent, too; downloads have theirs already."""
     who: Principal | None = g.get("principal")
-    if who is None or response.is_streamed or len(response.get_data()) <= _SEATLESS_BYTES:
+    # An answer to HEAD has no body, and is sent without ever being closed.
+    has_body = request.method != "HEAD" and not response.is_streamed
+    if who is None or not has_body or len(response.get_data()) <= _SEATLESS_BYTES:
         return response
     try:
         _take(who.org_id, "downloads")

@@ -1,4 +1,4 @@
-"""The way of an upload's bytes: from the socket to the disk, block by block, whatever form they come in."""
+"""Receives uploads: from the socket to the disk, block by block."""
 
 import errno
 import io
@@ -13,18 +13,18 @@ from webapp.library.intake import IncomingFile, Refused
 from webapp.web import sentences
 from webapp.web.access import services
 from webapp.web.errors import Problem
-from webapp.web.library.upload_room import check_room, count_bytes, count_file
+from webapp.web.library.upload_limits import check_space, count_bytes, count_file
 from webapp.web.library.upload_seats import admit_upload
 
 ENDPOINT = "upload.create"
 # Less than half of what a form may hold in memory: a block and the rest of the one before count together.
 BLOCK_BYTES = 1 << 17
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Part(IncomingFile):
     """One file of a form. One that is refused is read to its end all the same: the others are behind it,
-    and whoever sends it only listens for an answer afterwards.
+    and its sender reads the answer only afterwards.
     """
 
     refused: Refused | None = None
@@ -38,7 +38,7 @@ class Part(IncomingFile):
             except Refused as refusal:
                 self.refused = refusal
             except OSError as error:
-                raise _full() if error.errno in _NO_ROOM else error from error
+                raise _full() if error.errno in _NO_SPACE else error from error
         return memoryview(data).nbytes
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -84,7 +84,7 @@ class UploadRequest(Request):
 
     def _load_form_data(self) -> None:
         if self.endpoint == ENDPOINT and "form" not in self.__dict__:
-            check_room(self.content_length)
+            check_space(self.content_length)
             admit_upload()
         try:
             super()._load_form_data()
@@ -119,7 +119,7 @@ def _discard_parts(error: BaseException | None) -> None:
         part.discard()
 
 
-def refusal_problem(refusal: sentences.Refusal, reason: str, **members: Any) -> Problem:
+def refusal_problem(refusal: sentences.UploadRefusal, reason: str, **members: Any) -> Problem:
     """A refusal as the answer to the whole request."""
     return Problem(refusal.status, reason, title=refusal.title, detail=refusal.detail, members=members)
 

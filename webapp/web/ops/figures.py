@@ -37,14 +37,14 @@ def oldest_due_seconds(stages: Iterable[float | None]) -> float | None:
     return max((seconds for seconds in stages if seconds is not None), default=None)
 
 
-def at_work() -> dict[str, int]:
-    """How many jobs of each stage are at work, of everybody who may be seen."""
+def running_by_stage() -> dict[str, int]:
+    """How many jobs of each stage are running, of all orgs that this transaction may see."""
     counted = select(Job.stage, func.count()).where(text(LEASED)).group_by(Job.stage)
     return {row[0]: row[1] for row in session().execute(counted)}
 
 
 def workers(silent_seconds: float) -> list[WorkerFigure]:
-    """The processes that work, the latest first; those that were silent for a day are left out."""
+    """The worker processes, the latest first, without those that were silent for a day."""
     alive = and_(Worker.ended_at.is_(None), Worker.last_seen > after(-silent_seconds))
     seen = Worker.last_seen > after(-_FORGOTTEN_AFTER_SECONDS)
     rows = session().execute(

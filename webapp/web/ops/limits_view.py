@@ -20,10 +20,10 @@ class OrgLimits:
     currency: str
 
 
-def has_room() -> bool:
+def has_space() -> bool:
     """Whether the file store takes what comes in, and answers of paid calls."""
     try:
-        services().providers.blobs.check_room()
+        services().providers.blobs.check_space()
     except ProviderError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: what this process answered, and how the asking org's work stands.
+"""Figures for Prometheus: what this process answered, and the state of the asking org's jobs.
 
 With several web processes each scrape meets one of them; the label `process` keeps their counts apart.
 """
@@ -20,7 +20,7 @@ from webapp.db.bounded import COUNTED_MAX, Count
 from webapp.library import lookup
 from webapp.web.access import services
 from webapp.web.ops.figures import oldest_due_seconds
-from webapp.web.ops.limits_view import has_room, org_limits
+from webapp.web.ops.limits_view import has_space, org_limits
 
 # A scrape costs the same however many rows there are.
 _UP_TO = f"counted up to {COUNTED_MAX}"
@@ -42,7 +42,7 @@ def init_metrics(app: Flask) -> None:
     def observe(response: Response) -> Response:
         started = g.pop("started", None)
         if started is not None:
-            # Endpoints and known methods only: what a stranger types must not become a label.
+            # Endpoints and known methods only: what anybody types must not become a label.
             endpoint = request.endpoint or "none"
             method = request.method if request.url_rule else "other"
             labels = (method, endpoint, str(response.status_code), str(os.getpid()))
@@ -95,9 +95,9 @@ class _OrgFigures(Collector):
         yield GaugeMetricFamily(
             "docmill_spent_today", "Estimated price of today's paid calls (UTC)", limits.spent_today
         )
-        yield GaugeMetricFamily("docmill_storage_room", "1 where files and answers can be stored", int(has_room()))
+        yield GaugeMetricFamily("docmill_storage_room", "1 where files and answers can be stored", int(has_space()))
         held = {name: int(control.allowance() == 0) for name, control in controls.items()}
-        yield _gauge("docmill_stage_held", "1 where a stage is paused or rests; * stands for all", held, "stage")
+        yield _gauge("docmill_stage_held", "1 where a stage is paused or slowed; * means all", held, "stage")
 
 
 def _numbers(counts: Mapping[Any, Count]) -> dict[str, int]:

@@ -14,13 +14,13 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 
 from webapp.db import reading, row_security
 from webapp.db.bounded import Count
-from webapp.jobs.queue import Job
+from webapp.jobs.queue import JobSnapshot
 from webapp.jobs.states import JobStatus, Priority
 from webapp.library import selection
 from webapp.library.reprocess import with_other_vectors
 from webapp.provider_errors import ProviderError
 from webapp.runs import lifecycle
-from webapp.runs.lifecycle import Refusal
+from webapp.runs.lifecycle import JobRefusal
 from webapp.runs.stages import STAGES
 from webapp.sandbox import state as sandbox_state
 from webapp.web import fragments, sentences
@@ -29,7 +29,7 @@ from webapp.web.errors import Problem
 from webapp.web.exposure import exposure
 from webapp.web.formatting import counts_json
 from webapp.web.ops import figures
-from webapp.web.ops.limits_view import has_room, org_limits
+from webapp.web.ops.limits_view import has_space, org_limits
 from webapp.web.ops.provider_rows import provider_rows
 from webapp.web.ops.spending import spending
 from webapp.web.ops.stage_pages import drained_by, installation_figures, stage_rows
@@ -41,9 +41,9 @@ PAGE_SIZE = 50
 RETRIED_AT_ONCE_MAX = 500
 _BEATS_MISSED = 4
 _REFUSED = {
-    Refusal.ENDED: "This job has ended already.",
-    Refusal.NOT_FAILED: "This job has not failed, so there is nothing to retry.",
-    Refusal.NOT_NEWEST: "The document was processed again since this job failed.",
+    JobRefusal.ENDED: "This job has ended already.",
+    JobRefusal.NOT_FAILED: "This job has not failed, so there is nothing to retry.",
+    JobRefusal.NOT_NEWEST: "The document was processed again since this job failed.",
 }
 
 
@@ -137,9 +137,9 @@ def retry_job(job_id: UUID) -> Response:
     """A new run that goes on where the job failed."""
     get_job(job_id)
     outcome = _retry(job_id)
-    if outcome is Refusal.UNKNOWN:
+    if outcome is JobRefusal.UNKNOWN:
         raise Problem(404)
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, JobRefusal):
         raise Problem(409, outcome.value, detail=_REFUSED[outcome])
     return _answer_retried(job_id, outcome)
 
@@ -165,7 +165,7 @@ def cancel_job(job_id: UUID) -> Response:
     """End the run that a job belongs to."""
     get_job(job_id)
     refusal = lifecycle.cancel_job(services().queue, org_id(), job_id, principal().ref)
-    if refusal is Refusal.UNKNOWN:
+    if refusal is JobRefusal.UNKNOWN:
         raise Problem(404)
     if refusal is not None:
         raise Problem(409, refusal.value, detail=_REFUSED[refusal])
@@ -206,7 +206,7 @@ def _overview(org: UUID) -> dict[str, Any]:
         "is_drained": drained is not None and drained.is_paused,
         "drained": drained,
         "installation": installation_figures() if principal().is_operator else None,
-        "has_room": has_room(),
+        "has_room": has_space(),
         "warnings": list(exposure().warnings()) if principal().is_operator else [],
         "mode": settings.execution.value,
         "providers": provider_rows(),
@@ -265,13 +265,13 @@ def _cursor(text: str | None) -> UUID | None:
         raise Problem(422, detail="cursor must be the next_cursor of an earlier answer.") from error
 
 
-def _rows(org: UUID, found: Iterable[Job]) -> list[JobRow]:
+def _rows(org: UUID, found: Iterable[JobSnapshot]) -> list[JobRow]:
     found = list(found)
     names = figures.filenames(org, {job.document_id for job in found if job.run})
     return [_row(job, names.get(job.document_id, "") if job.run else "") for job in found]
 
 
-def _row(job: Job, filename: str) -> JobRow:
+def _row(job: JobSnapshot, filename: str) -> JobRow:
     errors = tuple(_error_row(entry) for entry in job.error_log)
     last_code = errors[-1].code if errors else None
     return JobRow(
@@ -303,24 +303,24 @@ def _error_row(entry: Mapping[str, Any]) -> ErrorRow:
     )
 
 
-def _retry(job_id: UUID, priority: int | None = None) -> UUID | Refusal:
+def _retry(job_id: UUID, priority: int | None = None) -> UUID | JobRefusal:
     who, attempts = principal(), services().settings.queue.job_max_attempts
     return lifecycle.retry_job(services().queue, who.org_id, job_id, attempts, by=who.ref, priority=priority)
 
 
 def _retry_all(ids: list[UUID], *, more: bool) -> RetryCounts:
-    # Many at once must not stand before a person who waits for one.
+    # Many retries must not delay a person who waits for one.
     priority = Priority.BULK if len(ids) > 1 else None
     outcomes = [_retry(job_id, priority) for job_id in ids]
-    refused = sum(outcome in {Refusal.NOT_FAILED, Refusal.NOT_NEWEST} for outcome in outcomes)
-    unknown = outcomes.count(Refusal.UNKNOWN)
+    refused = sum(outcome in {JobRefusal.NOT_FAILED, JobRefusal.NOT_NEWEST} for outcome in outcomes)
+    unknown = outcomes.count(JobRefusal.UNKNOWN)
     return RetryCounts(len(outcomes) - refused - unknown, refused, unknown, more)
 
 
 def _cancel_all(ids: list[UUID]) -> CancelCounts:
     queue, org, ref = services().queue, org_id(), principal().ref
     outcomes = [lifecycle.cancel_job(queue, org, job_id, ref) for job_id in ids]
-    return CancelCounts(outcomes.count(None), outcomes.count(Refusal.ENDED), outcomes.count(Refusal.UNKNOWN))
+    return CancelCounts(outcomes.count(None), outcomes.count(JobRefusal.ENDED), outcomes.count(JobRefusal.UNKNOWN))
 
 
 def _is_selection() -> bool:

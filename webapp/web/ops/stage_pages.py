@@ -1,4 +1,4 @@
-"""How the stages stand, for ops; and the levers that hold them, for operators.
+"""The stages for ops; and, for operators, pausing, resuming and limiting them.
 
 A lever is about the whole installation, since a provider's quota and a maintenance know no orgs; the
 figures are the asking person's own org's. Each change is in the security log, with who made it.
@@ -57,7 +57,7 @@ class StageRow:
 @pages.post("/pause")
 @operators_only
 def pause_all() -> Response:
-    """Stop taking new work: whatever is at work comes to its end."""
+    """Start no new jobs; running ones go on to their end."""
     with transaction(everywhere=True):
         services().queue.pause(EVERY_STAGE, by=principal().ref)
         note(Action.WORK_STOPPED)
@@ -99,7 +99,7 @@ def resume(stage: str) -> Response:
 @pages.post("/stages/<stage>/limit")
 @operators_only
 def limit(stage: str) -> Response:
-    """How many of its jobs may be at work at once; nothing: as the settings say."""
+    """Set how many of its jobs may run at once; empty: as the settings say."""
     known, number = _known(stage), _limit()
     with transaction(everywhere=True):
         services().queue.limit(known, number, principal().ref)
@@ -130,7 +130,7 @@ def stage_rows(org: UUID) -> list[StageRow]:
     """Every stage there is, and every one that somebody said something about, in the order of the pipelines."""
     queue = services().queue
     with reading(everywhere=True):
-        controls, at_work = queue.controls(), figures.at_work()
+        controls, at_work = queue.controls(), figures.running_by_stage()
     with reading(org):
         counts = queue.stage_counts(org)
         known = actors.names(org, [control.changed_by for control in controls.values()])

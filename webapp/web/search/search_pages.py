@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from flask import Blueprint, Response, request, url_for
 
-from webapp.pipeline.find import LIMIT, LIMIT_MAX, Found, find
+from webapp.pipeline.find import LIMIT, LIMIT_MAX, SearchResult, find
 from webapp.pipeline.markdown import plain
 from webapp.search.query import Hit
-from webapp.search.snippet import Segment, snippet
+from webapp.search.snippet import SnippetPart, snippet
 from webapp.search.words import clean_query, query_words
 from webapp.web import fragments
 from webapp.web.access import org_id, services
@@ -27,7 +27,7 @@ class HitView:
     share: float
 
     @property
-    def pieces(self) -> Sequence[Segment]:
+    def pieces(self) -> Sequence[SnippetPart]:
         """The lines that answer best; made when a page shows them, which programs never do."""
         return snippet(plain(self.hit.text), self.words)
 
@@ -36,7 +36,7 @@ class HitView:
 def show() -> Response:
     """The passages that answer best; without a question an invitation to ask."""
     query, limit = clean_query(request.args.get("q", "")), _limit()
-    found = find(services(), org_id(), query, limit) if query else Found([])
+    found = find(services(), org_id(), query, limit) if query else SearchResult([])
     words = query_words(query)
     best = max((hit.score for hit in found.hits), default=1.0)
     return fragments.answer(

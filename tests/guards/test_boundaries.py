@@ -1,4 +1,4 @@
-"""Some things are done in one room only: settings, time, commits, vendors' clients."""
+"""Some things are done in one package only: settings, time, commits, vendors' clients."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -80,9 +80,9 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "rooms"), RULES)
-def test_it_is_done_in_its_room_only(rule: Callable[[Source], Iterator[str]], rooms: tuple[str, ...]) -> None:
-    found = [place for source in product_sources() if not source.path.startswith(rooms) for place in rule(source)]
+@pytest.mark.parametrize(("rule", "allowed"), RULES)
+def test_it_is_done_in_its_package_only(rule: Callable[[Source], Iterator[str]], allowed: tuple[str, ...]) -> None:
+    found = [place for source in product_sources() if not source.path.startswith(allowed) for place in rule(source)]
     assert found == []
 
 

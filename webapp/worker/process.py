@@ -1,4 +1,4 @@
-"""What does the work in one process: its pool of threads, its presence and its timers, started and ended together."""
+"""The worker part of a process: its threads, its presence and its timers, started and stopped together."""
 
 import logging
 import threading
@@ -21,13 +21,13 @@ from webapp.worker.worker_table import Registration
 
 _log = logging.getLogger(__name__)
 
-# A check looks at clocks and flags alone.
+# A check is cheap: it looks at clocks and flags alone.
 _CHECK_SECONDS = 1.0
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
 _SOON = 600.0
 _SHORTLY = 10.0
-_ROOM_SECONDS = 10.0
+_SPACE_SECONDS = 10.0
 _SPENDING_SECONDS = 300.0
 _OVERDUE_PART = 1 / 24
 _OLD_TABLES = "the database's tables are not up to date; waiting for: flask --app wsgi db upgrade"
@@ -37,10 +37,10 @@ _NO_ROLE = (
 )
 
 
-class Workshop:
-    """Start it, check it, drain it, from threads that can use the database.
+class WorkerProcess:
+    """Everything that runs jobs in one process. Start, check and drain it from threads that can use the database.
 
-    `on_broken` is called, from any thread, when this process can't work any more.
+    `on_broken` is called, from any thread, when this process can't go on.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Workshop:
             may_work=self._may_take_jobs,
         )
         self._watchdog = Watchdog(self._timers())
-        # Where only one process works, nobody but its next start can detect that it died.
+        # Embedded there is no other process that could detect a death; the next start does.
         self._presence = None if self._settings.is_embedded else self._make_presence(on_broken)
 
     def is_database_ready(self) -> bool:
-        """Whether the tables are there and up to date; says why not, once for each reason."""
+        """Whether the tables are there and up to date; logs why not, once for each reason."""
         try:
             reason = self._what_upgrade_lacks()
         except DATABASE_ERRORS as error:
@@ -82,7 +82,7 @@ class Workshop:
         return reason is None
 
     def reason_to_refuse(self) -> str | None:
-        """Why no work may be done on this database, which is ready; None where it may."""
+        """Why no jobs may be run on this database (which is ready); None where they may."""
         found, refusal = row_security.fault(), row_security.refusal(self._settings)
         notice = row_security.notice()
         if found and not refusal:
@@ -92,7 +92,7 @@ class Workshop:
         return refusal
 
     def start(self) -> None:
-        """Begin to work, on a database that is ready."""
+        """Start running jobs; the database must be ready."""
         if self._policy.ends_orphans_at_start:
             chores.end_orphans(self._services)
         if self._presence is not None:
@@ -103,7 +103,7 @@ class Workshop:
         _log.info("working with %d threads as %s", self._settings.queue.worker_threads, self._registration.name)
 
     def check(self) -> None:
-        """Call every `check_seconds`, from a thread that does nothing else."""
+        """Check the threads. Call it every `check_seconds`, from a thread that does nothing else."""
         self._pool.check()
 
     def hurry(self) -> None:
@@ -111,7 +111,7 @@ class Workshop:
         self._pool.hurry()
 
     def drain(self) -> bool:
-        """Let running jobs end, or hand them back; says whether all threads have ended."""
+        """Let running jobs end, or hand them back; returns whether all threads have ended."""
         self._ending.set()
         self._watchdog.stop()
         ended = self._pool.drain(self._settings.queue.drain_seconds)
@@ -122,17 +122,17 @@ class Workshop:
             self._registration.sign_off()
         except DATABASE_ERRORS as error:
             _log.warning("could not sign off: %s", type(error).__name__)
-        _log.info("drained" if ended else "drained, but for a step that did not end in time")
+        _log.info("drained" if ended else "drained, except for a step that did not end in time")
         return ended
 
     def _what_upgrade_lacks(self) -> str | None:
-        """What `flask db upgrade` has yet to do; the Procfile's web process runs it."""
+        """Why `flask db upgrade` has to run first (the Procfile's web process runs it); None where it has."""
         if not schema_is_current():
             return _OLD_TABLES
         return _NO_ROLE if row_security.awaits_upgrade(self._settings) else None
 
     def _may_take_jobs(self) -> bool:
-        """Whether the others know that we are alive, and would not take our jobs back."""
+        """Whether jobs may be claimed: the others can see that we are alive, and won't take them back."""
         return self._presence is None or self._presence.is_registered
 
     def _make_presence(self, on_broken: Callable[[str], None]) -> Presence:
@@ -157,10 +157,10 @@ class Workshop:
             Timer(
                 "end overdue runs",
                 partial(chores.end_overdue, services, timeout),
-                # A short time limit is worth little when its end is noticed a minute late.
+                # Often enough for a short time limit.
                 min(every, max(0.1, timeout * _OVERDUE_PART)),
             ),
-            Timer("resume with room", partial(chores.resume_with_room, services), _ROOM_SECONDS, _SHORTLY),
+            Timer("resume with space", partial(chores.resume_with_space, services), _SPACE_SECONDS, _SHORTLY),
             Timer("wake spenders", partial(chores.wake_spenders, services), _SPENDING_SECONDS, _SHORTLY),
             Timer("prune", partial(retention.prune, services, self._ending), _HOUR, _SOON),
             Timer("sweep incoming", partial(chores.sweep_incoming, services), _HOUR, _SOON),

@@ -1,4 +1,4 @@
-"""The web server's worker: no client keeps a thread, or the main loop, by being slow.
+"""gunicorn's worker class: a slow client occupies neither a thread nor the main loop.
 
 The main loop reads requests as their bytes come, and hands one to a thread when it is whole. Only the body of an
 upload is read by a thread (see `inflow`). The main loop also sends what a client has not taken in of a small answer,
@@ -20,11 +20,11 @@ from typing import Any
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 
 from webapp.serving.capacity import large_at_once
-from webapp.serving.connection import Connection, PacedSocket, address_of
-from webapp.serving.inflow import ENVIRON_KEY, Patience
+from webapp.serving.connection import ClientConnection, PacedSocket, address_of
+from webapp.serving.inflow import ENVIRON_KEY, ClientLimits
 
 _READ_BYTES = 1 << 16
-# Read and thrown away while a client is given time to close: its answer would be lost with a connection that is cut.
+# Read and thrown away while we wait for a client to close: cutting the connection could lose the answer.
 _DRAIN_BYTES_MAX = 16 * 1024 * 1024
 _UNREAD_BYTES_MAX = 64 * 1024
 _LOOK_SECONDS = 0.25
@@ -33,40 +33,40 @@ _NO_MORE_FILES = {errno.EMFILE, errno.ENFILE}
 _PASSING = {errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED, errno.EINTR}
 
 
-class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
-    """gunicorn's worker with threads, whose patience has an end."""
+class GunicornWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
+    """gunicorn's threaded worker, with a time limit for everything that a client does."""
 
     wsgi: Any
-    patience = Patience()
+    client_limits = ClientLimits()
     connections_per_address = 0
-    """0 where nobody is counted, as behind a proxy, from which all connections come."""
+    """0 for no limit, as behind a proxy, from which all connections come."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         # In the order in which they came here; only the main loop touches these.
-        self._waiting: dict[Connection, None] = {}
-        self._sending: dict[Connection, None] = {}
-        self._closing: dict[Connection, None] = {}
+        self._waiting: dict[ClientConnection, None] = {}
+        self._sending: dict[ClientConnection, None] = {}
+        self._closing: dict[ClientConnection, None] = {}
         # Requests with a large body, when as many as may have a thread have one.
-        self._in_line: dict[Connection, None] = {}
-        self._large_at_work = 0
+        self._queued: dict[ClientConnection, None] = {}
+        self._large_in_threads = 0
         self.large_at_once = large_at_once(self.cfg.threads)
         self._by_address: Counter[str] = Counter()
         self._looks_again_at = 0.0
-        self._at_work = threading.local()
+        self._answering = threading.local()
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
-        """TLS would hide the bytes that the main loop looks at."""
+        """Refuse TLS settings: the main loop could not read encrypted bytes."""
         if cfg.is_ssl:
-            raise SystemExit("Docmill speaks no TLS itself: put a proxy in front (docs/proxy.md).")
+            raise SystemExit("Docmill does not speak TLS itself: put a proxy in front (docs/proxy.md).")
 
     def run(self) -> None:
-        """Serve until told to leave."""
+        """Serve until told to stop."""
         application = self.wsgi
 
         def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-            environ[ENVIRON_KEY] = self._at_work.connection.inflow
+            environ[ENVIRON_KEY] = self._answering.connection.inflow
             answer: Iterable[bytes] = application(environ, start_response)
             return answer
 
@@ -74,7 +74,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         super().run()
 
     def accept(self, listener: socket.socket) -> None:
-        """Somebody connects."""
+        """Accept a connection."""
         try:
             plain, client = listener.accept()
         except OSError as error:
@@ -88,34 +88,34 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             _refuse(accepted)
             return
         try:
-            conn = Connection(self.cfg, accepted, client, listener.getsockname(), self.patience)
+            conn = ClientConnection(self.cfg, accepted, client, listener.getsockname(), self.client_limits)
         except OSError:
-            # It has gone already.
+            # The client has gone already.
             accepted.close()
             return
         self.nr_conns += 1
         self._by_address[conn.address or ""] += 1
         self._wait(conn)
         while self.nr_conns >= self.worker_connections:
-            # Whoever has dawdled longest makes room; a newcomer who speaks at once is served before that.
+            # Close the connection that has waited longest; the new one has a chance to send its request first.
             others = (one for one in self._waiting if one is not conn)
-            if not self._drop_one([*self._closing, *self._sending, *others, *self._in_line]):
+            if not self._drop_one([*self._closing, *self._sending, *others, *self._queued]):
                 break
 
-    def handle(self, conn: Connection) -> Any:
+    def handle(self, conn: ClientConnection) -> Any:
         """Read a request and answer it, in a thread."""
-        self._at_work.connection = conn
+        self._answering.connection = conn
         try:
             conn.begin()
             return super().handle(conn)
         finally:
-            del self._at_work.connection
+            del self._answering.connection
 
-    def finish_request(self, conn: Connection, fs: Any) -> None:
+    def finish_request(self, conn: ClientConnection, fs: Any) -> None:
         """Its thread is done with it; back in the main loop."""
-        if conn.has_large_place:
-            conn.has_large_place = False
-            self._large_at_work -= 1
+        if conn.counts_as_large:
+            conn.counts_as_large = False
+            self._large_in_threads -= 1
             self._let_large_ones_in()
         try:
             conn.is_kept = not fs.cancelled() and bool(fs.result())
@@ -128,7 +128,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         self._sending[conn] = None
         self.poller.register(conn.sock, selectors.EVENT_WRITE, partial(self._on_writable, conn))
 
-    def _on_writable(self, conn: Connection, sock: socket.socket) -> None:
+    def _on_writable(self, conn: ClientConnection, sock: socket.socket) -> None:
         if conn not in self._sending:
             return
         try:
@@ -140,7 +140,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             self._forget(conn)
             self._go_on(conn)
 
-    def _go_on(self, conn: Connection) -> None:
+    def _go_on(self, conn: ClientConnection) -> None:
         """Its answer is out."""
         if not conn.is_kept:
             self._linger(conn)
@@ -155,20 +155,20 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         self._wait(conn)
 
     def murder_keepalived(self, force: bool = False) -> None:
-        """At the very end, whoever is left; until then `murder_pending` looks at everybody."""
+        """Close all connections at the very end; until then `murder_pending` closes the late ones."""
         if force:
-            for conn in [*self._waiting, *self._in_line, *self._sending, *self._closing]:
+            for conn in [*self._waiting, *self._queued, *self._sending, *self._closing]:
                 self._drop(conn)
 
     def murder_pending(self) -> None:
-        """Called by the main loop at least once a second: end what took too long."""
+        """End what took too long; the main loop calls this at least once a second."""
         now = time.monotonic()
         if now < self._looks_again_at:
             return
         self._looks_again_at = now + _LOOK_SECONDS
         for conn in [conn for conn in self._waiting if conn.is_late(now)]:
             self._give_up(conn)
-        for conn in [conn for conn in self._in_line if now > conn.deadline]:
+        for conn in [conn for conn in self._queued if now > conn.deadline]:
             self._answer(
                 conn,
                 503,
@@ -184,22 +184,22 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         for conn in [*self._waiting, *self._sending]:
             conn.deadline = min(conn.deadline, deadline if conn.is_idle else time.monotonic() + _STOP_SECONDS)
 
-    def _keepalive_after(self, conn: Connection, keepalive: Any) -> bool:
-        """Whether the connection can be used again: not where a body was not read and has not come."""
+    def _keepalive_after(self, conn: ClientConnection, keepalive: Any) -> bool:
+        """Whether the connection can be reused: not where some of the body has not come."""
         if not keepalive:
             return False
         conn.inflow.stop()
         is_read: bool = conn.parser.finish_body(max_bytes=_UNREAD_BYTES_MAX)
         return is_read and not conn.inflow.missed_some
 
-    def _wait(self, conn: Connection) -> None:
-        """For the rest of its next request."""
+    def _wait(self, conn: ClientConnection) -> None:
+        """Wait for the rest of the next request."""
         self._waiting[conn] = None
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_readable, conn))
         self._look_at(conn)
 
-    def _on_readable(self, conn: Connection, sock: socket.socket) -> None:
-        # Something else that happened in the same moment may have ended it.
+    def _on_readable(self, conn: ClientConnection, sock: socket.socket) -> None:
+        # Another event of the same round may have ended it.
         data = _read(sock) if conn in self._waiting else None
         if data:
             conn.feed(data)
@@ -207,8 +207,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         elif data is not None:
             self._drop(conn)
 
-    def _look_at(self, conn: Connection) -> None:
-        """Hand it to a thread where there is nothing left to wait for."""
+    def _look_at(self, conn: ClientConnection) -> None:
+        """Hand the request to a thread if it is ready."""
         if conn.arrival.is_too_large:
             self._answer(conn, 431, "Request Header Fields Too Large", "The head of the request is too large.")
         elif conn.arrival.is_ready:
@@ -218,46 +218,46 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             conn.arrival.expects_continue = False
             _say(conn.sock, b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def _hand_over(self, conn: Connection) -> None:
+    def _hand_over(self, conn: ClientConnection) -> None:
         if conn.arrival.is_whole:
             self.enqueue_req(conn)
             return
-        conn.deadline = time.monotonic() + self.patience.body_seconds
-        self._in_line[conn] = None
+        conn.deadline = time.monotonic() + self.client_limits.body_seconds
+        self._queued[conn] = None
         self._let_large_ones_in()
 
     def _let_large_ones_in(self) -> None:
-        while self._in_line and self._large_at_work < self.large_at_once:
-            conn = next(iter(self._in_line))
+        while self._queued and self._large_in_threads < self.large_at_once:
+            conn = next(iter(self._queued))
             self._forget(conn)
-            conn.has_large_place = True
-            self._large_at_work += 1
+            conn.counts_as_large = True
+            self._large_in_threads += 1
             self.enqueue_req(conn)
 
-    def _give_up(self, conn: Connection) -> None:
+    def _give_up(self, conn: ClientConnection) -> None:
         if conn.is_idle:
             self._drop(conn)
         else:
             self._answer(conn, 408, "Request Timeout", "The request did not come in time.")
 
-    def _answer(self, conn: Connection, status: int, reason: str, sentence: str) -> None:
+    def _answer(self, conn: ClientConnection, status: int, reason: str, sentence: str) -> None:
         _say(conn.sock, _plain(status, reason, sentence))
         self._forget(conn)
         self._linger(conn)
 
-    def _linger(self, conn: Connection) -> None:
-        """Close it once the client has, or soon; closing at once would cut off an answer that it is still reading."""
+    def _linger(self, conn: ClientConnection) -> None:
+        """Close after the client has, or soon; at once could cut off an answer that it is still reading."""
         try:
             conn.sock.setblocking(False)
             conn.sock.shutdown(socket.SHUT_WR)
         except OSError:
             self._drop(conn)
             return
-        conn.deadline = time.monotonic() + self.patience.close_seconds
+        conn.deadline = time.monotonic() + self.client_limits.close_seconds
         self._closing[conn] = None
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._on_leaving, conn))
 
-    def _on_leaving(self, conn: Connection, sock: socket.socket) -> None:
+    def _on_leaving(self, conn: ClientConnection, sock: socket.socket) -> None:
         data = _read(sock) if conn in self._closing else None
         if data is None:
             return
@@ -266,7 +266,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             self._drop(conn)
 
     def _is_one_too_many(self, address: str | None) -> bool:
-        """Whether an address has as many connections as it may have, and none of them only waits."""
+        """Whether an address has its maximum of connections, and none could be dropped."""
         if not self.connections_per_address or address is None:
             return False
         if self._by_address[address] < self.connections_per_address:
@@ -276,13 +276,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
         missed = {conn for conn in [*self._sending, *self._waiting] if not conn.is_between_requests}
         return not self._drop_one(sorted(same, key=missed.__contains__))
 
-    def _drop_one(self, conns: list[Connection]) -> bool:
+    def _drop_one(self, conns: list[ClientConnection]) -> bool:
         if not conns:
             return False
         self._drop(conns[0])
         return True
 
-    def _drop(self, conn: Connection) -> None:
+    def _drop(self, conn: ClientConnection) -> None:
         self._forget(conn)
         self.nr_conns -= 1
         self._by_address[conn.address or ""] -= 1
@@ -290,9 +290,9 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
             del self._by_address[conn.address or ""]
         conn.close()
 
-    def _forget(self, conn: Connection) -> None:
+    def _forget(self, conn: ClientConnection) -> None:
         self._waiting.pop(conn, None)
-        self._in_line.pop(conn, None)
+        self._queued.pop(conn, None)
         self._sending.pop(conn, None)
         self._closing.pop(conn, None)
         with suppress(KeyError, ValueError, OSError):
@@ -300,7 +300,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no types
 
 
 def _read(sock: socket.socket) -> bytes | None:
-    """What has come; nothing where the other end has closed, None where there is nothing to read after all."""
+    """The bytes that came; empty where the client has closed, None where there is nothing to read."""
     try:
         return sock.recv(_READ_BYTES)
     except (BlockingIOError, InterruptedError):
@@ -310,13 +310,13 @@ def _read(sock: socket.socket) -> bytes | None:
 
 
 def _say(sock: socket.socket, words: bytes) -> None:
-    """A few words, which any socket takes at once; whoever does not listen has gone."""
+    """Send a short answer; a socket that does not take it at once is given up."""
     with suppress(OSError):
         sock.send(words)
 
 
 def _refuse(sock: socket.socket) -> None:
-    """Cheaply: nobody waits for this client, not even to close."""
+    """Refuse a connection cheaply, without waiting for the client to close."""
     with sock, suppress(OSError):
         sock.setblocking(False)
         sock.send(_plain(429, "Too Many Requests", "Too many connections from your address. Try again in a moment."))
@@ -331,6 +331,6 @@ def _plain(status: int, reason: str, sentence: str) -> bytes:
         "Content-Type: text/plain; charset=utf-8",
         f"Content-Length: {len(body)}",
         "Retry-After: 5",
-        "Connection: close",
+        "ClientConnection: close",
     )
     return "\r\n".join([*head, "", body]).encode()

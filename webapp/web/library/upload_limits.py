@@ -1,4 +1,4 @@
-"""Whether an upload may come in at all: by its size, the room on the disk, and what its org may store.
+"""Refuses uploads by their size, the free disk space, and what their org may store.
 
 Asked before the first byte of a file is read, as far as the request says how long it is, and while files arrive.
 """
@@ -23,7 +23,7 @@ _PROBED_SECONDS = 1.0
 _LOOK_AGAIN_BYTES = 16 * 1024**2
 
 
-def check_room(declared_bytes: int | None) -> None:
+def check_space(declared_bytes: int | None) -> None:
     """413 for a request that is too large or an org that is full, 507 where the disk is. The size may be unknown."""
     limits = services().settings.limits
     if declared_bytes is not None and declared_bytes > limits.request_bytes_max:
@@ -62,7 +62,7 @@ def count_bytes(size_bytes: int) -> None:
 
 def _check_disk(size_bytes: int) -> None:
     try:
-        services().providers.blobs.check_room(size_bytes, recent_seconds=_PROBED_SECONDS)
+        services().providers.blobs.check_space(size_bytes, recent_seconds=_PROBED_SECONDS)
     except ProviderUnavailable as error:
         if error.code is FailureCode.STORAGE_FULL:
             raise _problem(sentences.STORAGE_FULL, "storage_full") from error
@@ -78,5 +78,5 @@ def _too_large(bytes_max: int) -> Problem:
     return Problem(413, "request_too_large", title=sentences.REQUEST_TOO_LARGE.title, detail=detail)
 
 
-def _problem(refusal: sentences.Refusal, reason: str) -> Problem:
+def _problem(refusal: sentences.UploadRefusal, reason: str) -> Problem:
     return Problem(refusal.status, reason, title=refusal.title, detail=refusal.detail)

@@ -1,4 +1,4 @@
-"""Where a document stands: one view of document, newest run and job, for its row, its page and programs."""
+"""The view of a document with its newest run and job, for its row, its page and programs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import DocumentStatus, RunState
 from webapp.jobs.controls import EVERY_STAGE, StageControl
 from webapp.jobs.interruptions import WaitReason
-from webapp.jobs.queue import WAITS_FOR, Job, JobQueue
+from webapp.jobs.queue import WAITS_FOR, JobQueue, JobSnapshot
 from webapp.jobs.states import JobStatus
-from webapp.library.lookup import Row
+from webapp.library.lookup import DocumentRow
 from webapp.runs.stages import first_stage, way_of
 from webapp.web.sentences import Sentence, failure
 
@@ -33,14 +33,14 @@ class StepState:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What is shown of a document's processing. Templates read the lower-case words."""
+class DocumentView:
+    """A document with its processing state, as it is shown. Templates read the lower-case words."""
 
     document: Document
     run: ProcessingRun | None
-    job: Job | None
+    job: JobSnapshot | None
     waits_for: str | None = None
-    """Why nobody may go on with it now: a WaitReason, or PAUSED."""
+    """Why its job has to wait: a WaitReason, or PAUSED."""
 
     @property
     def id(self) -> UUID:
@@ -160,20 +160,20 @@ class Standing:
         return dict(self.job.checkpoint) if self.job else {}
 
 
-def standings(queue: JobQueue, rows: Sequence[Row]) -> list[Standing]:
-    """The standing of each row, with one query for all their jobs, and one for their stages where a job waits."""
+def document_views(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[DocumentView]:
+    """The views of these rows, with one query for all their jobs, and one for their stages where a job waits."""
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
     controls = queue.controls() if any(job.status is JobStatus.PENDING for job in jobs.values()) else {}
     found = [(row, jobs.get(row.run.id) if row.run else None) for row in rows]
-    return [Standing(row.document, row.run, job, _waits_for(job, controls)) for row, job in found]
+    return [DocumentView(row.document, row.run, job, _waits_for(job, controls)) for row, job in found]
 
 
-def _waits_for(job: Job | None, controls: Mapping[str, StageControl]) -> str | None:
+def _waits_for(job: JobSnapshot | None, controls: Mapping[str, StageControl]) -> str | None:
     if job is None or job.status is not JobStatus.PENDING:
         return None
     paused = [controls[name] for name in (EVERY_STAGE, job.stage) if name in controls and controls[name].is_paused]
     if not paused:
-        # Without room the whole stage waits, without money the job alone.
+        # Without space the whole stage is paused; without money the job alone waits.
         return WaitReason.SPEND_LIMIT if job.checkpoint.get(WAITS_FOR) == WaitReason.SPEND_LIMIT else None
     reason = paused[0].reason
     return reason if reason in {*WaitReason} else PAUSED
@@ -207,9 +207,9 @@ def run_json(run: ProcessingRun) -> dict[str, Any]:
     }
 
 
-def document_json(standing: Standing) -> dict[str, Any]:
+def document_json(view: DocumentView) -> dict[str, Any]:
     """A document for programs."""
-    document = standing.document
+    document = view.document
     return {
         "id": document.id,
         "filename": document.filename,
@@ -221,12 +221,12 @@ def document_json(standing: Standing) -> dict[str, Any]:
         "page_count": document.page_count,
         "language": document.language,
         "warnings": document.warnings or [],
-        "has_result": standing.has_result,
+        "has_result": view.has_result,
         "published_run_id": document.published_run_id,
         "created_at": document.created_at,
         "updated_at": document.updated_at,
-        "error": standing.as_json()["error"],
-        "run": run_json(standing.run) if standing.run else None,
+        "error": view.as_json()["error"],
+        "run": run_json(view.run) if view.run else None,
     }
 
 

@@ -15,7 +15,7 @@ PAUSE_SECONDS = 0.01
 
 
 @dataclass
-class Patient:
+class PolledExtractor:
     """An Extractor around a remote one: asks for each window, and waits."""
 
     remote: RemoteExtractor

@@ -16,8 +16,8 @@ from webapp.app import create_app
 from webapp.clock import monotonic
 from webapp.jobs.states import JobStatus
 from webapp.runs.stages import EMBED_ANEW, PROCESS_DOCUMENT
+from webapp.worker.process import WorkerProcess
 from webapp.worker.worker_table import Registration
-from webapp.worker.workshop import Workshop
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 _POLL_SECONDS = 30
@@ -41,15 +41,15 @@ def test_work_begins_as_soon_as_others_know_that_this_process_lives(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench.new_run()
-    workshop = Workshop(bench.services, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
+    process = WorkerProcess(bench.services, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
     began_at = monotonic()
     with caplog.at_level(logging.WARNING):
-        workshop.start()
+        process.start()
         try:
             wait_for(lambda: bench.queue.counts()[JobStatus.COMPLETED] == 1)
             assert monotonic() - began_at < _POLL_SECONDS / 2, "not by the poll"
         finally:
-            workshop.drain()
+            process.drain()
     assert caplog.messages == []
 
 
@@ -81,14 +81,14 @@ def test_threads_of_a_process_may_report_it_at_the_same_moment(bench: Bench) -> 
 def test_a_worker_takes_the_jobs_of_its_stages_alone(bench: Bench) -> None:
     others, own = bench.new_run(), bench.new_run(stage=EMBED_ANEW)
     settings = changed(bench.services.settings, "queue", worker_stages=(EMBED_ANEW,))
-    workshop = Workshop(
+    process = WorkerProcess(
         replace(bench.services, settings=settings),
         bench.broken.append,
         handlers={PROCESS_DOCUMENT: finish, EMBED_ANEW: finish},
     )
-    workshop.start()
+    process.start()
     try:
         wait_for(lambda: bench.states(own) == ("SUCCEEDED", "COMPLETED"))
         assert bench.states(others) == ("QUEUED", "PENDING")
     finally:
-        workshop.drain()
+        process.drain()

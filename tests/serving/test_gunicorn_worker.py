@@ -232,7 +232,7 @@ def test_requests_follow_one_another_on_one_connection(address: str) -> None:
     assert lengths == [b"0", b"5", b"0", b"3", b"0"]
 
 
-def test_whoever_waits_for_a_word_before_its_form_is_told(address: str) -> None:
+def test_a_client_that_expects_100_continue_gets_it_before_its_form(address: str) -> None:
     with connected(address) as connection:
         connection.sendall(
             WHOLE.replace(b"GET", b"POST").replace(
@@ -246,7 +246,7 @@ def test_whoever_waits_for_a_word_before_its_form_is_told(address: str) -> None:
     assert answer.endswith(b"\r\n\r\n3")
 
 
-def test_an_answer_reaches_whoever_is_still_sending(address: str) -> None:
+def test_an_answer_reaches_a_client_that_is_still_sending(address: str) -> None:
     with connected(address) as connection:
         connection.sendall(UPLOAD.replace(b"/upload", b"/refused").replace(b"1000000", b"2000000"))
         connection.sendall(1_999_996 * b"x")
@@ -284,7 +284,7 @@ def test_an_address_that_has_many_connections_loses_those_that_only_wait(counted
         assert read_all(other).endswith(b"\r\n\r\n0")
 
 
-def test_whoever_has_dawdled_longest_makes_room(tmp_path: Path) -> None:
+def test_the_connection_that_waited_longest_is_closed(tmp_path: Path) -> None:
     with served(tmp_path, "SmallWorker", f"unix:{tmp_path}/web.sock") as where, ExitStack() as stack:
         address = where.removeprefix("unix:")
         for _ in range(4 * CONNECTIONS_PER_ADDRESS):
@@ -292,7 +292,7 @@ def test_whoever_has_dawdled_longest_makes_room(tmp_path: Path) -> None:
         answered_in(address)
 
 
-def test_an_address_whose_connections_are_all_at_work_is_refused(counted: tuple[str, int]) -> None:
+def test_an_address_whose_connections_are_all_busy_is_refused(counted: tuple[str, int]) -> None:
     with ExitStack() as stack:
         refused, began = b"", time.perf_counter()
         # One whose request has not come yet makes room for the next; in the end all are at work.
