@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask
+from flask.testing import FlaskClient
 from jinja2.bccache import Bucket, BytecodeCache
 from sqlalchemy import Engine, event, make_url
 
@@ -27,6 +28,13 @@ from webapp.wiring import wire
 
 # What a parser of a test may take.
 MEMORY_MB = 512
+
+
+class Client(FlaskClient):
+    """Reads and closes each answer, as gunicorn does; not with `buffered=False`."""
+
+    def open(self, *args: Any, buffered: bool = True, **more: Any) -> Any:
+        return super().open(*args, buffered=buffered, **more)
 
 
 @dataclass
@@ -47,7 +55,7 @@ class Keeper:
     def whole(self, settings: Settings) -> Flask:
         """Everything, with services of these settings that nobody has used."""
         app = self._kept("whole", settings, create_app)
-        app.testing = True
+        app.testing, app.test_client_class = True, Client
         app.config["DOCMILL_SETTINGS"] = settings
         app.extensions["docmill"] = self._services(settings)
         app.extensions["docmill_readiness"] = Readiness()

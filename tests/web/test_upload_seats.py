@@ -99,7 +99,7 @@ def test_a_large_download_has_a_seat_until_its_end(people: People, seats: Upload
     path = f"/documents/{read_json(made)['documents'][0]['id']}/original"
     headers = {"range": {"Range": "bytes=10-"}, "wrong range": {"Range": "bytes=900000-"}}.get(how, {})
     answer = program.client.open(
-        path, method="HEAD" if how == "HEAD" else "GET", headers={**program.headers, **headers}
+        path, method="HEAD" if how == "HEAD" else "GET", headers={**program.headers, **headers}, buffered=False
     )
     assert seats.taken[program.org_id] == (1 if how in {"GET", "range"} else 0)
     answer.close()
@@ -131,7 +131,7 @@ def test_a_large_answer_that_is_no_download_has_a_seat_until_it_is_sent(own_app:
     own_app.add_url_rule("/usual", "usual", lambda: "x" * 60_000)
     found: UploadSeats = own_app.extensions["docmill_upload_seats"]
     program = People(own_app).program()
-    answer = program.get("/large")
+    answer = program.get("/large", buffered=False)
     assert found.taken[program.org_id] == 1
     answer.close()
     assert not found.taken
