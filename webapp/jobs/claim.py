@@ -11,6 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Connection, Float, Row, Table, Text, Uuid, bindparam, column, func, select, text, update
+from sqlalchemy.exc import IntegrityError
 
 from webapp.clock import after, new_id, now
 from webapp.db import transaction
@@ -52,26 +53,37 @@ class Claims:
         self._lock = threading.Lock()
         self._last_turns: dict[UUID, int] = {}
 
-    def claim(self, worker: str, limit: int, seats: Mapping[UUID, int], stages: Collection[str] | None) -> list[Lease]:
+    def claim(
+        self,
+        worker: str,
+        limit: int = 1,
+        *,
+        seats: Mapping[UUID, int] | None = None,
+        stages: Collection[str] | None = None,
+    ) -> list[Lease]:
         """Claim up to `limit` jobs, one by one; `seats`: how many jobs of each org this worker runs already."""
-        taken: list[Lease] = []
-        seats = Counter(seats)
-        with transaction(everywhere=True) as session:
-            connection = session.connection()
-            free = _free_slots(connection, self._stage_limits, stages)
-            if free:
-                plan_by_indexes()
-            while free and len(taken) < limit:
-                row = _claim_next(connection, worker, free, self._orgs(seats))
-                if row is None:
-                    break
-                if row.outcome in {JobDecision.STARTS, JobDecision.GOES_ON}:
-                    lease = lease_of(row)
-                    taken.append(lease)
-                    seats[lease.org_id] += 1
-                    _use_slot(free, lease.stage)
-                    self._note_turn(lease.org_id)
-        return taken
+        has_failed = False
+        while True:
+            own, taken = Counter(seats or {}), list[Lease]()
+            try:
+                with transaction(everywhere=True) as session:
+                    connection = session.connection()
+                    free = _free_slots(connection, self._stage_limits, stages)
+                    while free and len(taken) < limit:
+                        row = _claim_next(connection, worker, free, self._orgs(own))
+                        if row is None:
+                            break
+                        if row.outcome in {JobDecision.STARTS, JobDecision.GOES_ON}:
+                            taken.append(lease := lease_of(row))
+                            own[lease.org_id] += 1
+                            _use_slot(free, lease.stage)
+                            self._note_turn(lease.org_id)
+                return taken
+            except IntegrityError:
+                # Another run of the same document started at this moment; the second try finds it running.
+                if has_failed:
+                    raise
+                has_failed = True
 
     def _orgs(self, seats: Mapping[UUID, int]) -> dict[str, Any]:
         """For the statement: each org's seats in this worker, and when the worker last served it."""
@@ -123,7 +135,10 @@ def _free_slots(
             connection.execute(_LOCK_LIMITS)
         running = control_statements.running(connection, limited)
         allowed |= {stage: cast(int, allowed[stage]) - running.get(stage, 0) for stage in limited}
-    return {stage: most for stage, most in allowed.items() if most is None or most > 0}
+    free = {stage: most for stage, most in allowed.items() if most is None or most > 0}
+    if free:
+        plan_by_indexes()
+    return free
 
 
 def _use_slot(free: dict[str, int | None], stage: str) -> None:

@@ -38,8 +38,8 @@ _WOKEN_MAX = 1_000
 _COMPLETED = Prunable(statements.jobs, statements.jobs.c.completed_at, statements.jobs.c.status == JobStatus.COMPLETED)
 
 
-class SqlJobQueue:
-    """Durable jobs as rows. See `JobQueue` for what each method promises."""
+class SqlJobQueue(Claims):
+    """Durable jobs as rows. See `JobQueue` for what each method promises; `claim` is in claim.py."""
 
     def __init__(
         self,
@@ -47,12 +47,11 @@ class SqlJobQueue:
         chance: Callable[[], float] = random.random,
         stage_limits: Mapping[str, int] | None = None,
     ) -> None:
+        super().__init__(stage_limits or {})
         self._retry = retry
         self._chance = chance
-        self._stage_limits = dict(stage_limits or {})
-        self._claims = Claims(self._stage_limits)
 
-    # Enqueue, claim, heartbeat.
+    # Enqueue, heartbeat.
 
     def enqueue(self, jobs: Sequence[NewJob]) -> None:
         if not jobs:
@@ -61,20 +60,6 @@ class SqlJobQueue:
             connection.execute(statements.ENQUEUE, [_values_of(job) for job in jobs])
             if any(not job.must_wait and job.delay_seconds <= 0 for job in jobs):
                 wake_workers()
-
-    def claim(
-        self,
-        worker: str,
-        limit: int = 1,
-        *,
-        seats: Mapping[UUID, int] | None = None,
-        stages: Collection[str] | None = None,
-    ) -> list[Lease]:
-        try:
-            return self._claims.claim(worker, limit, seats or {}, stages)
-        except IntegrityError:
-            # Another run of the same document started at this moment; the second try finds it running.
-            return self._claims.claim(worker, limit, seats or {}, stages)
 
     def wake_delayed(self) -> int:
         with _scoped(transaction) as (connection, _):

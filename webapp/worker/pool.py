@@ -163,20 +163,24 @@ class Pool:
 
     def _claim_jobs(self) -> bool:
         """Claim once for all free threads; returns whether there were jobs."""
-        if not (self._heartbeat.is_well and self._may_work()):
+        if not (self._attempts.handlers and self._heartbeat.is_well and self._may_work()):
             return False
         try:
             if self._is_busy and self._sleeper.is_asleep():
                 self._sleeper.get_up()
-            found = self._claim() if self._attempts.handlers else 0
-            self._is_busy = found > 1
+            self._before_claim()
+            free = max(1, len(self._threads) - len(self._at_work))
+            seats = Counter(seat.lease.org_id for seat in self._at_work.copy().values())
+            claims = self._attempts.claim(self._worker, free, seats)
+            self._waiting.extend((claimed, self._take_seat(claimed)) for claimed in claims)
+            self._is_busy = len(claims) > 1
         except DATABASE_ERRORS as error:
             _log.warning("cannot look for work: %s", type(error).__name__)
             self._check_leases_at = monotonic()
             self._backoff.pause(self._draining)
             return False
         self._backoff.reset()
-        return found > 0
+        return bool(claims)
 
     def _release_unknown(self) -> None:
         """Hand back the jobs of a claim whose answer was lost: they are leased to this worker, but no thread has them.
@@ -190,18 +194,12 @@ class Pool:
                 _log.warning("job %s was claimed, but the answer was lost; it was handed back", lease.job_id)
         self._check_leases_at = monotonic() + self._check_leases_every_seconds
 
-    def _claim(self) -> int:
+    def _before_claim(self) -> None:
         if monotonic() >= self._check_leases_at:
             self._release_unknown()
         if monotonic() >= self._wake_delayed_at:
             self._attempts.services.queue.wake_delayed()
             self._wake_delayed_at = monotonic() + _WAKE_DELAYED_EVERY_SECONDS
-        free = max(1, len(self._threads) - len(self._at_work))
-        seats = Counter(seat.lease.org_id for seat in self._at_work.copy().values())
-        claims = self._attempts.claim(self._worker, free, seats)
-        for claimed in claims:
-            self._waiting.append((claimed, self._take_seat(claimed)))
-        return len(claims)
 
     def _sleep(self) -> None:
         """Sleep until woken or until the next poll. Due jobs are looked for once more before that."""
