@@ -136,20 +136,9 @@ class DocumentView:
     def took(self) -> float | None:
         return run_seconds(self.run) if self.run else None
 
-    def as_json(self) -> dict[str, Any]:
-        """The answer of /documents/{id}/status."""
-        return {
-            "id": self.document.id,
-            "status": self.document.status,
-            "stage": self.stage,
-            "progress": round(self.progress, 4),
-            "attempts": self.attempts,
-            "waits_for": self.waits_for,
-            "error": self._error(),
-            "run": run_json(self.run) if self.run else None,
-        }
-
-    def _error(self) -> dict[str, str] | None:
+    @property
+    def error(self) -> dict[str, str] | None:
+        """Why its newest run failed, for programs."""
         if self.failure is None or self.run is None:
             return None
         code = self.run.failure_code or self.run.failure_type or self.run.state
@@ -191,43 +180,6 @@ def run_seconds(run: ProcessingRun) -> float | None:
     if run.started_at is None or run.finished_at is None:
         return None
     return (run.finished_at - run.started_at).total_seconds()
-
-
-def run_json(run: ProcessingRun) -> dict[str, Any]:
-    """A run for programs."""
-    return {
-        "id": run.id,
-        "state": run.state,
-        "trigger": run.trigger,
-        "failure_type": run.failure_type,
-        "failure_code": run.failure_code,
-        "created_at": run.created_at,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-    }
-
-
-def document_json(view: DocumentView) -> dict[str, Any]:
-    """A document for programs."""
-    document = view.document
-    return {
-        "id": document.id,
-        "filename": document.filename,
-        "title": document.title,
-        "content_type": document.content_type,
-        "size_bytes": document.size_bytes,
-        "sha256": document.sha256,
-        "status": document.status,
-        "page_count": document.page_count,
-        "language": document.language,
-        "warnings": document.warnings or [],
-        "has_result": view.has_result,
-        "published_run_id": document.published_run_id,
-        "created_at": document.created_at,
-        "updated_at": document.updated_at,
-        "error": view.as_json()["error"],
-        "run": run_json(view.run) if view.run else None,
-    }
 
 
 def _has_progress(document: Document) -> bool:

@@ -1,9 +1,12 @@
-"""The parts of a document as JSON."""
+"""Documents, runs and their parts as JSON."""
 
 from typing import Any
 
-from webapp.documents.model import DocumentField, DocumentTable
+from webapp.documents.model import Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.library.intake import Ingested
 from webapp.search.model import Chunk
+from webapp.search.query import Hit
+from webapp.web.document_view import DocumentView
 
 
 def field_json(field: DocumentField) -> dict[str, Any]:
@@ -22,8 +25,8 @@ def table_json(table: DocumentTable) -> dict[str, Any]:
     return {"page": table.page, "caption": table.caption, "rows": table.rows}
 
 
-def chunk_json(chunk: Chunk) -> dict[str, Any]:
-    """A passage for programs."""
+def passage_json(chunk: Chunk) -> dict[str, Any]:
+    """The text of a passage, and where it is."""
     return {
         "id": chunk.id,
         "ordinal": chunk.ordinal,
@@ -31,7 +34,103 @@ def chunk_json(chunk: Chunk) -> dict[str, Any]:
         "heading": chunk.heading,
         "page_from": chunk.page_from,
         "page_to": chunk.page_to,
+    }
+
+
+def chunk_json(chunk: Chunk) -> dict[str, Any]:
+    """A passage with all that is known of it."""
+    return {
+        **passage_json(chunk),
         "time_from": chunk.time_from,
         "time_to": chunk.time_to,
         "embedding_model": chunk.embedding_model,
+    }
+
+
+def brief_json(document: Document) -> dict[str, Any]:
+    """What names a document."""
+    return {"id": document.id, "filename": document.filename, "title": document.title}
+
+
+def document_json(view: DocumentView) -> dict[str, Any]:
+    """A document with its newest run."""
+    document = view.document
+    return {
+        "id": document.id,
+        "filename": document.filename,
+        "title": document.title,
+        "content_type": document.content_type,
+        "size_bytes": document.size_bytes,
+        "sha256": document.sha256,
+        "status": document.status,
+        "page_count": document.page_count,
+        "language": document.language,
+        "warnings": document.warnings or [],
+        "has_result": view.has_result,
+        "published_run_id": document.published_run_id,
+        "created_at": document.created_at,
+        "updated_at": document.updated_at,
+        "error": view.error,
+        "run": run_json(view.run) if view.run else None,
+    }
+
+
+def status_json(view: DocumentView) -> dict[str, Any]:
+    """How far the processing of a document is."""
+    return {
+        "id": view.document.id,
+        "status": view.document.status,
+        "stage": view.stage,
+        "progress": round(view.progress, 4),
+        "attempts": view.attempts,
+        "waits_for": view.waits_for,
+        "error": view.error,
+        "run": run_json(view.run) if view.run else None,
+    }
+
+
+def run_json(run: ProcessingRun) -> dict[str, Any]:
+    """A run of a document."""
+    return {
+        "id": run.id,
+        "state": run.state,
+        "trigger": run.trigger,
+        "failure_type": run.failure_type,
+        "failure_code": run.failure_code,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+    }
+
+
+def uploaded_json(one: Ingested) -> dict[str, Any]:
+    """A document that was uploaded just now."""
+    document = one.document
+    return {
+        "id": document.id,
+        "filename": document.filename,
+        "content_type": document.content_type,
+        "size_bytes": document.size_bytes,
+        "sha256": document.sha256,
+        "status": document.status,
+        "created_at": document.created_at,
+        "duplicate_of": one.duplicate_of,
+        "run": {"id": one.run.id, "state": one.run.state},
+    }
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    """A passage that a search found."""
+    return {
+        "document_id": hit.document_id,
+        "chunk_id": hit.chunk_id,
+        "filename": hit.filename,
+        "title": hit.title,
+        "text": hit.text,
+        "heading": hit.heading,
+        "page_from": hit.page_from,
+        "page_to": hit.page_to,
+        "time_from": hit.time_from,
+        "time_to": hit.time_to,
+        "score": hit.score,
     }

@@ -8,15 +8,14 @@ from uuid import UUID
 from flask import Blueprint, Response, request, url_for
 
 from webapp.db import reading
-from webapp.documents.model import Document
 from webapp.search import connections, values
 from webapp.search.connections import Connected, Kind, Neighbour
-from webapp.search.model import Chunk
 from webapp.web import fragments
 from webapp.web.access import org_id
 from webapp.web.document import graph, results
 from webapp.web.document.document_pages import show_section
 from webapp.web.errors import Problem
+from webapp.web.shapes import brief_json, passage_json
 
 pages = Blueprint("connections", __name__, url_prefix="/documents/<uuid:document_id>/connections")
 
@@ -91,7 +90,7 @@ def _as_json(rows: Sequence[ConnectionRow], around: Sequence[Neighbour], total: 
     return {
         "connections": [_row_json(row) for row in rows],
         "documents": [
-            {**_document_json(each.document), "connections": each.connections, "score": each.score} for each in around
+            {**brief_json(each.document), "connections": each.connections, "score": each.score} for each in around
         ],
         "total": total,
     }
@@ -103,21 +102,6 @@ def _row_json(row: ConnectionRow) -> dict[str, Any]:
         "kind": connected.kind,
         "score": connected.score,
         "values": row.shared,
-        "chunk": _chunk_json(connected.passage),
-        "other": {**_chunk_json(connected.other), "document": _document_json(connected.document)},
+        "chunk": passage_json(connected.passage),
+        "other": {**passage_json(connected.other), "document": brief_json(connected.document)},
     }
-
-
-def _chunk_json(chunk: Chunk) -> dict[str, Any]:
-    return {
-        "id": chunk.id,
-        "ordinal": chunk.ordinal,
-        "text": chunk.text,
-        "heading": chunk.heading,
-        "page_from": chunk.page_from,
-        "page_to": chunk.page_to,
-    }
-
-
-def _document_json(document: Document) -> dict[str, Any]:
-    return {"id": document.id, "filename": document.filename, "title": document.title}

@@ -21,11 +21,11 @@ from webapp.web.access import get_document, org_id, principal, services, writers
 from webapp.web.document import recordings, results
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
-from webapp.web.document_view import document_json, run_json
 from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
 from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note, note_download
+from webapp.web.shapes import document_json, run_json, status_json
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
 pages.add_app_template_filter(markdown.render, "as_html")
@@ -80,7 +80,7 @@ def show(document_id: UUID) -> Response:
 def status(document_id: UUID) -> Response:
     """How far it is: JSON, or the fragment that asked, which polls again only while there is more to come."""
     if fragments.is_for_program() or not fragments.wants_fragment():
-        return jsonify(view_of(document_id).as_json())
+        return jsonify(status_json(view_of(document_id)))
     if request.args.get("view") == "page":
         found = find(document_id)
         response = fragments.replacing("document/_status.html", **_context(found))
@@ -214,7 +214,7 @@ def _answer_changed(document_id: UUID, status: int) -> Response:
     """Answer with the document's state, in the form that was asked for."""
     view = view_of(document_id)
     if fragments.is_for_program():
-        return make_response(jsonify(view.as_json()), status)
+        return make_response(jsonify(status_json(view)), status)
     if not fragments.wants_fragment():
         return make_response(redirect(url_for(".show", document_id=document_id), 303))
     if request.form.get("from") == "library":

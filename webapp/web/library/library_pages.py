@@ -13,10 +13,11 @@ from webapp.library import grid, lookup
 from webapp.library.grid import Cursor, NoCursor, Sort
 from webapp.web import fragments, kinds
 from webapp.web.access import org_id, services
-from webapp.web.document_view import DocumentView, document_json, document_views
+from webapp.web.document_view import DocumentView, document_views
 from webapp.web.errors import Problem
 from webapp.web.formatting import counts_json
 from webapp.web.numbers import whole_number
+from webapp.web.shapes import document_json
 
 pages = Blueprint("library", __name__)
 

@@ -13,6 +13,7 @@ from webapp.web import fragments, kinds, sentences
 from webapp.web.access import org_id, services, uploaders_only
 from webapp.web.errors import Problem
 from webapp.web.library.uploads import Part, refusal_problem
+from webapp.web.shapes import uploaded_json
 
 pages = Blueprint("upload", __name__)
 
@@ -72,7 +73,7 @@ def _take(org: UUID, part: FileStorage, priority: int) -> Ingested | Rejected:
 def _for_program(taken: list[Ingested], rejected: list[Rejected]) -> Response:
     if not taken:
         raise _all_rejected(rejected)
-    return jsonify(documents=[_document_json(one) for one in taken], rejected=[one.as_json() for one in rejected])
+    return jsonify(documents=[uploaded_json(one) for one in taken], rejected=[one.as_json() for one in rejected])
 
 
 def _all_rejected(rejected: list[Rejected]) -> Problem:
@@ -99,18 +100,3 @@ def _for_person(taken: list[Ingested], rejected: list[Rejected]) -> Response:
     if not taken and not rejected:
         flash(sentences.NO_FILE.detail, "error")
     return make_response(redirect(url_for("library.index"), 303))
-
-
-def _document_json(one: Ingested) -> dict[str, Any]:
-    document = one.document
-    return {
-        "id": document.id,
-        "filename": document.filename,
-        "content_type": document.content_type,
-        "size_bytes": document.size_bytes,
-        "sha256": document.sha256,
-        "status": document.status,
-        "created_at": document.created_at,
-        "duplicate_of": one.duplicate_of,
-        "run": {"id": one.run.id, "state": one.run.state},
-    }

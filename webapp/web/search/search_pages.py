@@ -13,6 +13,7 @@ from webapp.search.words import clean_query, query_words
 from webapp.web import fragments
 from webapp.web.access import org_id, services
 from webapp.web.numbers import whole_number
+from webapp.web.shapes import hit_json
 
 pages = Blueprint("search", __name__)
 
@@ -42,7 +43,7 @@ def show() -> Response:
     return fragments.answer(
         page="search/page.html",
         fragment="search/_hits.html",
-        data=lambda: {"q": query, "words_only": found.words_only, "hits": [_hit_json(hit) for hit in found.hits]},
+        data=lambda: {"q": query, "words_only": found.words_only, "hits": [hit_json(hit) for hit in found.hits]},
         q=query,
         words_only=found.words_only,
         reason=found.reason,
@@ -68,19 +69,3 @@ def _limit() -> int:
     if not value:
         return LIMIT
     return whole_number(value, "limit", LIMIT_MAX)
-
-
-def _hit_json(hit: Hit) -> dict[str, object]:
-    return {
-        "document_id": hit.document_id,
-        "chunk_id": hit.chunk_id,
-        "filename": hit.filename,
-        "title": hit.title,
-        "text": hit.text,
-        "heading": hit.heading,
-        "page_from": hit.page_from,
-        "page_to": hit.page_to,
-        "time_from": hit.time_from,
-        "time_to": hit.time_to,
-        "score": hit.score,
-    }
