@@ -12,9 +12,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.epub.markdown import Chapter, Element, local_name, parse_xml, read_chapter, text_of
+from webapp.readers.epub.markdown import Chapter, read_chapter
 from webapp.readers.extraction import Extraction, Field, Page, Table
 from webapp.readers.language import guess_language
+from webapp.readers.markup.parse import RECURSION, parse_xml
+from webapp.readers.markup.writer import Element, local_name, text_of
 from webapp.readers.page_markdown import assemble, first_heading, plain
 from webapp.sandbox.child import Report
 
@@ -24,8 +26,6 @@ MEMBER_BYTES_MAX = 32 << 20
 MEMBERS_MAX = 20_000
 CHAPTERS_MAX = 5_000
 BLOCK_BYTES = 1 << 18
-# Elements may stand 256 deep, each a few calls of ours.
-RECURSION = 4_000
 UNREADABLE = "{count} of {total} parts of the book could not be read: {names}."
 NAMES_SHOWN = 5
 
