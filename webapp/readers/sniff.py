@@ -3,7 +3,7 @@
 import re
 from codecs import getincrementaldecoder
 
-from webapp.readers.cleaning import BOMS, looks_binary
+from webapp.readers.cleaning import BOMS, looks_binary, unmarked_utf16
 from webapp.readers.filetypes import (
     EPUB,
     FILE_TYPES,
@@ -92,7 +92,7 @@ def _is_utf8(head: bytes) -> bool:
 
 def _text(head: bytes, filename: str) -> FileType:
     marked = any(head.startswith(mark) for mark, _ in BOMS)
-    if not marked and looks_binary(head):
+    if not marked and not unmarked_utf16(head) and looks_binary(head):
         return filetype(OCTETS)
     body = _after_comments(head.removeprefix(b"\xef\xbb\xbf"))
     if found := _markup(body):

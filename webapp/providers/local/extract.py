@@ -39,7 +39,7 @@ class LocalExtractor:
         text_bytes_max: int = TEXT_BYTES_MAX,
         requires_locks: bool = False,
     ) -> None:
-        parsers = "+".join(f"{name}-{installed(name)}" for name in ("liteparse", "pypdfium2", "lxml"))
+        parsers = "+".join(f"{name}-{installed(name)}" for name in ("liteparse", "pypdfium2", "lxml", "chardet"))
         self.version = f"{RULES}+{parsers}"
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
