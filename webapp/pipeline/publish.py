@@ -73,16 +73,17 @@ def _gather(context: StageContext) -> Result:
     extraction, staged = load_extraction(context), load_chunks(context)
     model, standing = context.providers.embedder.model, _standing(context)
     vectors = None
-    if _models(standing) != {chunk.id: model for chunk in staged}:
+    with_vectors = [chunk for chunk in staged if chunk.has_vector]
+    if _models(standing) != {chunk.id: model if chunk.has_vector else None for chunk in staged}:
         # Nothing is asked for here, unless the model was changed or the cache was emptied meanwhile.
         embed_missing(context, staged)
-        vectors = load_vectors(context, {chunk.sha256 for chunk in staged})
-    chunks = [_new_chunk(chunk, vectors[chunk.sha256] if vectors else None, model) for chunk in staged]
+        vectors = load_vectors(context, {chunk.sha256 for chunk in with_vectors})
+    chunks = [_new_chunk(chunk, vectors, model) for chunk in staged]
     return Result(
         extraction=extraction,
         chunks=chunks,
         standing=standing,
-        embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]) if vectors else None,
+        embedding=mean_direction([vectors[chunk.sha256] for chunk in with_vectors]) if vectors else None,
         model=model,
         title=_title(extraction),
         artifacts=_published(context),
@@ -115,7 +116,7 @@ def mean_direction(vectors: Sequence[Vector]) -> Vector:
     return (mean / length).astype(np.float32) if length > 1e-9 else np.asarray(vectors[0], dtype=np.float32)
 
 
-def _new_chunk(chunk: StagedChunk, vector: Vector | None, model: str) -> NewChunk:
+def _new_chunk(chunk: StagedChunk, vectors: Mapping[str, Vector] | None, model: str) -> NewChunk:
     return NewChunk(
         id=chunk.id,
         ordinal=chunk.ordinal,
@@ -126,8 +127,8 @@ def _new_chunk(chunk: StagedChunk, vector: Vector | None, model: str) -> NewChun
         page_to=chunk.page_to,
         time_from=chunk.time_from,
         time_to=chunk.time_to,
-        embedding=vector,
-        embedding_model=model,
+        embedding=vectors[chunk.sha256] if vectors and chunk.has_vector else None,
+        embedding_model=model if chunk.has_vector else None,
     )
 
 
