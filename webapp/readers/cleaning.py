@@ -6,6 +6,7 @@ result goes through `clean_extraction` before it leaves the providers.
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE, getincrementaldecoder
+from collections import Counter
 from dataclasses import replace
 
 from webapp.readers.extraction import Extraction, Field, Page, Table
@@ -36,6 +37,8 @@ NUL_SHARE_MAX = 0.01
 CONTROL_SHARE_MAX = 0.1
 # Of all bytes of a text in UTF-16: its spaces alone are more.
 UTF16_ZEROS_MIN, ZEROS_ELSEWHERE_MAX = 0.02, 0.02
+UTF16_BYTES_MIN = 16
+ALPHABETS_MAX, IN_ALPHABETS_MIN = 3, 0.95
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\x0b\x0c\x1b")) + b"\x7f"
 
 
@@ -76,9 +79,18 @@ def unmarked_utf16(data: bytes) -> str | None:
     """
     data = data[: len(data) & ~1]
     zeros = (data[0::2].count(0), data[1::2].count(0))
-    if max(zeros) < UTF16_ZEROS_MIN * len(data) or min(zeros) > ZEROS_ELSEWHERE_MAX * max(zeros):
+    if (
+        max(zeros) < max(2, UTF16_ZEROS_MIN * len(data))
+        or len(data) < UTF16_BYTES_MIN
+        or min(zeros) > ZEROS_ELSEWHERE_MAX * max(zeros)
+    ):
         return None
-    encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    is_big_endian = zeros[0] > zeros[1]
+    # The other bytes say which alphabet it is, and a text has few of those.
+    alphabets = Counter(data[0 if is_big_endian else 1 :: 2]).most_common(ALPHABETS_MAX)
+    if sum(count for _, count in alphabets) < IN_ALPHABETS_MIN * len(data) / 2:
+        return None
+    encoding = "utf-16-be" if is_big_endian else "utf-16-le"
     try:
         # The last character may be cut.
         text = getincrementaldecoder(encoding)().decode(data)

@@ -237,6 +237,8 @@ def _link(text: str, address: str | None) -> str:
 def paragraph(text: str) -> str:
     """Plain text as one paragraph that looks the same: its lines are kept, and none becomes a heading or a list."""
     lines = (_SPECIAL.sub(r"\\\g<0>", line).strip() for line in text.split("\n"))
+    # Under a line of text, a ruler would make that a heading.
+    lines = (f"\\{line}" if line and not line.strip("-=_") else line for line in lines)
     return _LINE_START.sub(_escape_start, "  \n".join(line for line in lines if line))
 
 
