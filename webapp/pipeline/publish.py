@@ -133,9 +133,9 @@ def _new_chunk(chunk: StagedChunk, vectors: Mapping[str, Vector] | None, model: 
 
 
 def _title(extraction: Extraction) -> str | None:
-    """What the file calls itself, else its first heading."""
-    if extraction.title:
-        return extraction.title[:TITLE_CHARACTERS_MAX]
+    """What the file calls itself, else its first heading; nothing where its name says more than that."""
+    if extraction.title is not None:
+        return extraction.title[:TITLE_CHARACTERS_MAX] or None
     headings = find_headings(unmark(extraction.markdown, extraction.page_count).text[:5_000])
     return headings.paths[0] or None if headings.paths else None
 

@@ -64,7 +64,7 @@ def clean_extraction(extraction: Extraction) -> Extraction:
         extraction,
         markdown=markdown[:DOCUMENT_CHARACTERS_MAX],
         pages=tuple(_clean_page(page) for page in extraction.pages),
-        title=clean_line(extraction.title),
+        title=clean_line(extraction.title) or ("" if extraction.title == "" else None),
         fields=tuple(_clean_field(field) for field in extraction.fields[:FIELDS_MAX]),
         tables=tuple(_clean_table(table) for table in extraction.tables[:TABLES_MAX]),
         partial=extraction.partial or too_long,

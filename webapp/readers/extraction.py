@@ -61,7 +61,8 @@ class Extraction(TypedJson):
     `markdown` holds a line `<!-- page N -->` where page N begins, so that passages know their
     pages; formats without pages have no such line. `partial` means that something is known to
     be missing; `warnings` say what a reader should know either way. `vectors_max` is how many
-    passages, from the first one on, get vectors; the others are found by their words alone.
+    passages, from the first one on, get vectors; the others are found by their words alone. An empty
+    `title` means that the file's name says more than its first heading.
     """
 
     extractor: str

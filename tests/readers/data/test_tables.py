@@ -41,7 +41,7 @@ def test_a_table_is_described_and_kept(extract: Extract) -> None:
     (table,) = found.tables
     assert table.rows[0] == ("order", "customer", "amount", "paid", "on")
     assert table.rows[1] == ("1001", "Müller; Söhne", "12,50", "yes", "2026-01-31")
-    assert (found.title, found.vectors_max) == ("Table: order, customer, amount, paid, on", VECTORS_MAX)
+    assert (found.title, found.vectors_max) == ("", VECTORS_MAX)
     assert (found.partial, found.warnings) == (False, ())
 
 

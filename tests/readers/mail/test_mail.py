@@ -178,7 +178,7 @@ def mailbox(*texts: str) -> bytes:
 
 def test_each_message_of_a_mailbox_is_a_page(extract: Extract) -> None:
     found = extract(mailbox("The lamp is lit.\n", "From here on\n\nFrom now, all is dark.\n", "Third.\n"), MAILBOX)
-    assert (found.page_count, found.title, found.partial) == (3, "3 messages", False)
+    assert (found.page_count, found.title, found.partial) == (3, "", False)
     assert [page.text.split("\n")[0] for page in found.pages] == ["# Mail 1", "# Mail 2", "# Mail 3"]
     assert "From here on\n\nFrom now, all is dark." in found.pages[1].text
     assert [(field.value, field.page) for field in found.fields if field.name == "Subject"] == [

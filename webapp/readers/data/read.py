@@ -69,7 +69,7 @@ def parse_csv(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         extractor=NAME,
         version="",
         markdown=_markdown(before, columns, body, dialect),
-        title=_title(names),
+        title="",
         partial=any(each != BROKEN_QUOTES for each in read.warnings),
         warnings=(*decoded.warnings, *read.warnings),
         vectors_max=VECTORS_MAX,

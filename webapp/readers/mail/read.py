@@ -73,7 +73,7 @@ def parse_mailbox(arguments: dict[str, object], report: Report) -> dict[str, Any
         markdown=assemble(pages),
         pages=tuple(Page(number, text) for number, text in enumerate(pages, 1)),
         page_count=len(pages),
-        title=f"{total:,} messages" if total != 1 else mails[0].subject,
+        title="" if total != 1 else mails[0].subject,
         language=guess_language("\n\n".join(pages)),
         fields=tuple(_on_page(mails)),
         tables=tuple(replace(each, page=number) for number, mail in enumerate(mails, 1) for each in mail.tables),

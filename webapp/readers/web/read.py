@@ -55,7 +55,8 @@ def parse_xml(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         extractor=NAME,
         version="",
         markdown=found.markdown,
-        title=found.title,
+        # The name of its root is what all files of its kind have.
+        title=found.title or "",
         language=found.language or guess_language(found.markdown),
         fields=found.fields,
         tables=tuple(found.tables),
