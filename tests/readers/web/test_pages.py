@@ -112,6 +112,17 @@ def test_markdown_of_a_page(markup: str, expected: str) -> None:
     assert body(markup) == expected
 
 
+def test_pages_one_after_the_other_are_all_read() -> None:
+    page = f"<!doctype html><html><head><title>x</title></head><body><h1>One</h1><p>{'lamp ' * 50}</p></body></html>"
+    found = read_page(page * 3)
+    assert (found.markdown.count("# One"), found.is_whole) == (3, True)
+
+
+def test_long_scripts_do_not_hide_what_is_the_main_part() -> None:
+    script = f"<script>{'data ' * 1_000}</script>"
+    assert body(f"<nav>Menu</nav>{script}<main><p>The lamp is lit.</p></main>") == "The lamp is lit.\n\n---\n\nMenu"
+
+
 @pytest.mark.parametrize(
     ("declared", "encoding"),
     [

@@ -19,6 +19,7 @@ _TAG = re.compile(
     r"<(script|style|head)\b.*?(?:</\1\s*+>|\Z)|<!--.*?(?:-->|\Z)|<(?:/?([a-z][a-z0-9]*+))?[^>]*+(?:>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_PAGE_END = re.compile(rb"</(?:body|html)\s*+>", re.IGNORECASE)
 _BLANK_LINES = re.compile(r"\n\s*\n")
 _LINE_TAGS = BLOCKS | {"br", "dt", "option"}
 
@@ -39,7 +40,8 @@ def parse_html(data: bytes) -> Element:
     """The root of a page in UTF-8, whatever it says of its encoding; BadInput where there is nothing in it."""
     parser = lxml_html.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False, remove_pis=True)
     try:
-        return lxml_html.document_fromstring(data, parser=parser)
+        # Without the ends of the page: what comes after them, as a footer of mail, would stand in no tree of ours.
+        return lxml_html.document_fromstring(_PAGE_END.sub(b"", data), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError) as error:
         raise BadInput("no HTML", code=FailureCode.CORRUPT) from error
 

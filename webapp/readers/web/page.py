@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from lxml import etree
+
 from webapp.provider_errors import BadInput
 from webapp.readers.cleaning import clean_line, clean_text
 from webapp.readers.extraction import Field, Table
-from webapp.readers.markup.parse import body_of, holds_most, parse_html, text_without_tags
+from webapp.readers.markup.parse import holds_most, parse_html, text_without_tags
 from webapp.readers.markup.writer import Element, Writer, local_name, text_of
 from webapp.readers.page_markdown import without_marks
 
@@ -18,6 +20,8 @@ MAIN_SHARE = 0.3
 ATTRIBUTES_MAX = 2_000
 
 _LONG_TAG = re.compile(r"<([A-Za-z][A-Za-z0-9]{0,30})\b[^<>]{10000,}+>")
+# Nothing of theirs is ever shown, and a page may hold more of it than of words.
+_UNREAD = ("script", "style", "noscript", "template")
 _AROUND = {"nav", "aside", "footer"}
 _AROUND_ROLES = {"navigation", "complementary", "contentinfo", "search", "dialog"}
 _HIDDEN = re.compile(r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
@@ -51,10 +55,11 @@ def read_page(markup: str) -> WebPage:
         root = parse_html(markup.encode())
     except BadInput:
         return WebPage(_flat(markup), is_whole=False)
-    body = body_of(root)
-    if not holds_most(body, markup):
+    etree.strip_elements(root, *_UNREAD, with_tail=False)
+    # Not its body alone: some pages have several, or go on behind it.
+    if not holds_most(root, markup):
         return WebPage(_flat(markup), *_of_itself(root), is_whole=False)
-    markdown, tables = _main_first(body)
+    markdown, tables = _main_first(root)
     return WebPage(without_marks(markdown), *_of_itself(root), tables=tables)
 
 
@@ -67,24 +72,24 @@ def _flat(markup: str) -> str:
     return without_marks(text_without_tags(markup))
 
 
-def _main_first(body: Element) -> tuple[str, list[Table]]:
-    hidden = _hidden(body)
-    main = _main(body)
-    around = [] if main else _around(body)
-    writer = Writer(body, has_links=True, without={*hidden, *main, *around})
-    rest, tables = writer.flow(body), writer.tables
-    first = Writer(body, has_links=True, without=hidden)
+def _main_first(root: Element) -> tuple[str, list[Table]]:
+    hidden = _hidden(root)
+    main = _main(root)
+    around = [] if main else _around(root)
+    writer = Writer(root, has_links=True, without={*hidden, *main, *around})
+    rest, tables = writer.flow(root), writer.tables
+    first = Writer(root, has_links=True, without=hidden)
     blocks = [block for each in main or around for block in first.flow(each)]
     if not main:
         return "\n\n".join([*rest, *(["---"] if rest and blocks else []), *blocks]), tables + first.tables
     return "\n\n".join([*blocks, *(["---"] if rest and blocks else []), *rest]), first.tables + tables
 
 
-def _main(body: Element) -> list[Element]:
+def _main(root: Element) -> list[Element]:
     """What the page names its main part, or its articles; nothing where that is hardly anything of it."""
-    words = len(text_of(body))
+    words = len(text_of(root))
     for is_main in (_is_main, _is_article):
-        found = _outermost(body, is_main)
+        found = _outermost(root, is_main)
         if found and sum(len(text_of(each)) for each in found) >= MAIN_SHARE * words:
             return found
     return []
@@ -98,28 +103,28 @@ def _is_article(element: Element) -> bool:
     return local_name(element) == "article"
 
 
-def _around(body: Element) -> list[Element]:
+def _around(root: Element) -> list[Element]:
     """Navigation and the like; nothing where the page is hardly more than that."""
-    found = _outermost(body, lambda each: local_name(each) in _AROUND or each.get("role") in _AROUND_ROLES)
-    return found if sum(len(text_of(each)) for each in found) <= (1 - MAIN_SHARE) * len(text_of(body)) else []
+    found = _outermost(root, lambda each: local_name(each) in _AROUND or each.get("role") in _AROUND_ROLES)
+    return found if sum(len(text_of(each)) for each in found) <= (1 - MAIN_SHARE) * len(text_of(root)) else []
 
 
-def _outermost(body: Element, wanted: Callable[[Element], bool]) -> list[Element]:
+def _outermost(root: Element, wanted: Callable[[Element], bool]) -> list[Element]:
     found: list[Element] = []
     inside: set[Element] = set()
-    for element in body.iter("*"):
+    for element in root.iter("*"):
         if element.getparent() in inside:
             inside.add(element)
-        elif element is not body and wanted(element):
+        elif element is not root and wanted(element):
             found.append(element)
             inside.add(element)
     return found
 
 
-def _hidden(body: Element) -> set[Element]:
+def _hidden(root: Element) -> set[Element]:
     """What a browser would not show; nothing where that is all there is, as on pages that a script unfolds."""
-    found = _outermost(body, _is_hidden)
-    share = sum(len(text_of(each)) for each in found) / max(1, len(text_of(body)))
+    found = _outermost(root, _is_hidden)
+    share = sum(len(text_of(each)) for each in found) / max(1, len(text_of(root)))
     return set(found) if share <= 1 - MAIN_SHARE else set()
 
 
