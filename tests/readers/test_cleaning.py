@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.provider_errors import BadInput
 from webapp.readers import cleaning as text_module
-from webapp.readers.cleaning import clean_extraction, clean_line, clean_text, decode, looks_binary
+from webapp.readers.cleaning import clean_extraction, clean_line, clean_text, looks_binary
 from webapp.readers.extraction import Extraction, Field, Page, Table
 
 
@@ -74,25 +73,6 @@ def test_a_cut_text_is_partial_and_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert "10 characters" in cleaned.warnings[0]
 
 
-@pytest.mark.parametrize(
-    ("data", "text", "encoding"),
-    [
-        (b"plain", "plain", "utf-8"),
-        ("größer".encode(), "größer", "utf-8"),
-        ("größer".encode("utf-8-sig"), "größer", "utf-8"),
-        ("größer".encode("utf-16"), "größer", "utf-16-le"),
-        (b"\xfe\xff" + "größer".encode("utf-16-be"), "größer", "utf-16-be"),
-        ("größer".encode("utf-32"), "größer", "utf-32-le"),
-        ("größer €".encode("cp1252"), "größer €", "cp1252"),
-        (b"\x81 undefined there", "\x81 undefined there", "latin-1"),
-    ],
-)
-def test_encodings_are_found(data: bytes, text: str, encoding: str) -> None:
-    assert decode(data) == (text, encoding)
-
-
-def test_bytes_are_not_taken_for_text() -> None:
-    with pytest.raises(BadInput):
-        decode(b"GIF89a" + bytes(range(32)) * 20)
+def test_text_does_not_look_binary() -> None:
     assert not looks_binary(b"")
     assert not looks_binary("Текст\n\twith tabs".encode())

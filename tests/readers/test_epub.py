@@ -74,6 +74,10 @@ def test_chapters_are_pages_with_their_names(extractor: LocalExtractor, tmp_path
             "| A | B\\|C |\n| --- | --- |\n| x |  |",
         ),
         (
+            "<table><tr><th>A</th><th>B</th></tr><tr><td rowspan='2'>x</td><td>1</td></tr><tr><td>2</td></tr></table>",
+            "| A | B |\n| --- | --- |\n| x | 1 |\n|  | 2 |",
+        ),
+        (
             (
                 "<p>word<a epub:type='noteref' href='#n1'>1</a></p>"
                 "<aside epub:type='footnote' id='n1'><p>A note here.</p></aside>"

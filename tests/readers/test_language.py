@@ -28,3 +28,12 @@ def test_plain_cases_are_named(language: str) -> None:
 @pytest.mark.parametrize("text", ["", "short text", "17 18 19 " * 100, "lorem ipsum dolor sit amet " * 20])
 def test_unclear_ones_are_not(text: str) -> None:
     assert guess_language(text) is None
+
+
+def test_an_english_invoice_is_not_portuguese() -> None:
+    text = (
+        "Invoice No. 17. Bill to: Acme Ltd, No. 5 Harbour Road. A Bolts 40 1.20 48.00. B Washers 80 3.10 248.00. "
+        "Subtotal 296.00 VAT 59.20 Total due 355.20. Payment within 30 days. Do not hesitate to contact us at "
+        "billing@acme.com or www.acme.com. Reference no A-17 as stated."
+    )
+    assert guess_language(text) in {"en", None}

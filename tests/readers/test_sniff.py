@@ -99,6 +99,31 @@ KINDS = [
     (b'<?xml version="1.0"?><svg xmlns="x">', "a.png", "image/svg+xml", "SVG image"),
     (b'<?xml version="1.0"?><a/>', "a", "application/xml", "XML file"),
     (b"From: a@b\r\nTo: c@d\r\nSubject: e\r\n\r\nText", "a", "message/rfc822", "e-mail"),
+    (b"From: a@b\nX-Spam: no\n\nText", "a.eml", "message/rfc822", "e-mail"),
+    (b"From: a@b\nwho is that?", "a", "text/plain", "plain text"),
+    (b"Name: a\nCity: b\nNote: c\n", "a.txt", "text/plain", "plain text"),
+    (
+        b"Delivered-To: a@b\r\nX-Received: by c\r\n  at noon\r\nARC-Seal: i=1\r\n",
+        "a",
+        "message/rfc822",
+        "e-mail",
+    ),
+    (b"From a@b Thu Nov 19 12:00:00 2026\nFrom: a@b\n\nText", "a", "application/mbox", "mailbox"),
+    (b"From a@b Thu Nov 19 12:00:00 2026 +0100\r\nX: y\r\n", "a.mbox", "application/mbox", "mailbox"),
+    (b"From the shore, in 2026\nwe saw it: a light.", "a.txt", "text/plain", "plain text"),
+    (b'<?xml version="1.0"?><!DOCTYPE html><html>', "a", "text/html", "HTML page"),
+    (b'<?xml version="1.0"?>\n<!-- c --><rss>', "a.rss", "application/xml", "XML file"),
+    (b"<note><to>Anna</to></note>", "a.xml", "application/xml", "XML file"),
+    (b"<note><to>Anna</to></note>", "a.txt", "text/plain", "plain text"),
+    (b"<p>part of a page</p>", "a.htm", "text/html", "HTML page"),
+    (b"<p>part of a page</p>", "a.md", "text/markdown", "Markdown text"),
+    (b"no tags at all", "a.html", "text/plain", "plain text"),
+    (b"<html><table>", "a.csv", "text/html", "HTML page"),
+    (b"a,b\n1,2\n", "a.CSV", "text/csv", "CSV table"),
+    (b"a,b,c\n1,2,3\n", "a.txt", "text/plain", "plain text"),
+    (b"a\tb\n1\t2\n", "a.tsv", "text/tab-separated-values", "TSV table"),
+    (b"\x89PNG\r\n\x1a\n" + bytes(20), "a.csv", "image/png", "PNG image"),
+    (b'{"a": 1}', "a.json", "text/plain", "plain text"),
     (b"\x7fELF" + bytes(60), "a.pdf", "application/x-executable", "program"),
     (bytes(range(256)), "a.pdf", "application/octet-stream", "file of an unknown kind"),
 ]
@@ -125,6 +150,8 @@ def test_content_decides(head: bytes, filename: str, content_type: str, label: s
         ("picture.png", "image/svg+xml", True),
         ("no ending", "application/pdf", False),
         ("strange.xyz", "text/plain", False),
+        ("notes.txt", "text/html", False),
+        ("table.csv", "text/html", True),
         ("..\\folder.md\\page.html", "text/plain", True),
         ("", "text/plain", False),
     ],
@@ -134,7 +161,18 @@ def test_names_that_promise_something_else(filename: str, content_type: str, exp
 
 
 @pytest.mark.parametrize(
-    "head", [b"<!-- x --> " * 1000, b"From: " * 2000, b"From:\n " * 2000, b"<!--" * 3000, b" " * 9000], ids=range(5)
+    "head",
+    [
+        b"<!-- x --> " * 1000,
+        b"From: " * 2000,
+        b"From:\n " * 2000,
+        b"From " + b"2026 " * 2000,
+        b"<" * 9000,
+        b"<a " * 3000,
+        b"<!--" * 3000,
+        b" " * 9000,
+    ],
+    ids=range(8),
 )
 def test_no_head_takes_long(head: bytes) -> None:
     start = time.process_time()

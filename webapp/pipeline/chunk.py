@@ -42,6 +42,8 @@ class StagedChunk:
     page_to: int | None
     time_from: float | None = None
     time_to: float | None = None
+    has_vector: bool = True
+    """Whether it is found by meaning, too, and not by its words alone."""
 
 
 def chunk(context: StageContext) -> None:
@@ -79,6 +81,7 @@ def make_chunks(
                 page_to=unmarked.page_at(offset + len(text) - 1),
                 time_from=time_from,
                 time_to=time_to,
+                has_vector=extraction.vectors_max is None or len(chunks) < extraction.vectors_max,
             )
         )
         seen[sha256] += 1

@@ -52,7 +52,7 @@ def embed_missing(context: StageContext, chunks: Sequence[StagedChunk]) -> Embed
 
     WaitsForOthers if other jobs are embedding some of the texts; own calls are made and saved before that.
     """
-    texts = {chunk.sha256: chunk.text for chunk in chunks}
+    texts = {chunk.sha256: chunk.text for chunk in chunks if chunk.has_vector}
     known = known_hashes(context, texts.keys())
     if len(known) < len(texts) and is_paid(context.providers.embedder.name) and _store_late(context):
         known = known_hashes(context, texts.keys())

@@ -73,16 +73,17 @@ def _gather(context: StageContext) -> Result:
     extraction, staged = load_extraction(context), load_chunks(context)
     model, stored = context.providers.embedder.model, _stored(context)
     vectors = None
-    if _models(stored) != {chunk.id: model for chunk in staged}:
+    with_vectors = [chunk for chunk in staged if chunk.has_vector]
+    if _models(stored) != {chunk.id: model if chunk.has_vector else None for chunk in staged}:
         # Does nothing, unless the model was changed or the cache was emptied meanwhile.
         embed_missing(context, staged)
-        vectors = load_vectors(context, {chunk.sha256 for chunk in staged})
-    chunks = [_new_chunk(chunk, vectors[chunk.sha256] if vectors else None, model) for chunk in staged]
+        vectors = load_vectors(context, {chunk.sha256 for chunk in with_vectors})
+    chunks = [_new_chunk(chunk, vectors, model) for chunk in staged]
     return Result(
         extraction=extraction,
         chunks=chunks,
         stored=stored,
-        embedding=mean_direction([vectors[chunk.sha256] for chunk in staged]) if vectors else None,
+        embedding=mean_direction([vectors[chunk.sha256] for chunk in with_vectors]) if vectors else None,
         model=model,
         title=_title(extraction),
         artifacts=_published(context),
@@ -117,7 +118,7 @@ def mean_direction(vectors: Sequence[Vector]) -> Vector:
     return (mean / length).astype(np.float32) if length > 1e-9 else np.asarray(vectors[0], dtype=np.float32)
 
 
-def _new_chunk(chunk: StagedChunk, vector: Vector | None, model: str) -> NewChunk:
+def _new_chunk(chunk: StagedChunk, vectors: Mapping[str, Vector] | None, model: str) -> NewChunk:
     return NewChunk(
         id=chunk.id,
         ordinal=chunk.ordinal,
@@ -128,15 +129,15 @@ def _new_chunk(chunk: StagedChunk, vector: Vector | None, model: str) -> NewChun
         page_to=chunk.page_to,
         time_from=chunk.time_from,
         time_to=chunk.time_to,
-        embedding=vector,
-        embedding_model=model,
+        embedding=vectors[chunk.sha256] if vectors and chunk.has_vector else None,
+        embedding_model=model if chunk.has_vector else None,
     )
 
 
 def _title(extraction: Extraction) -> str | None:
-    """The file's own title, else its first heading."""
-    if extraction.title:
-        return extraction.title[:TITLE_CHARACTERS_MAX]
+    """The file's own title, else its first heading; none where the reader gave an empty one: the name says more."""
+    if extraction.title is not None:
+        return extraction.title[:TITLE_CHARACTERS_MAX] or None
     headings = find_headings(unmark(extraction.markdown, extraction.page_count).text[:5_000])
     return headings.paths[0] or None if headings.paths else None
 

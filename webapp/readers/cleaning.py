@@ -5,10 +5,10 @@ result goes through `clean_extraction` before it leaves the providers.
 """
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE, getincrementaldecoder
+from collections import Counter
 from dataclasses import replace
 
-from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Field, Page, Table
 
 DOCUMENT_CHARACTERS_MAX = 50_000_000
@@ -35,6 +35,10 @@ BOMS = (
 )
 NUL_SHARE_MAX = 0.01
 CONTROL_SHARE_MAX = 0.1
+# Of all bytes of a text in UTF-16: its spaces alone are more.
+UTF16_ZEROS_MIN, ZEROS_ELSEWHERE_MAX = 0.02, 0.02
+UTF16_BYTES_MIN = 16
+ALPHABETS_MAX, IN_ALPHABETS_MIN = 3, 0.95
 CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\x0b\x0c\x1b")) + b"\x7f"
 
 
@@ -60,7 +64,7 @@ def clean_extraction(extraction: Extraction) -> Extraction:
         extraction,
         markdown=markdown[:DOCUMENT_CHARACTERS_MAX],
         pages=tuple(_clean_page(page) for page in extraction.pages),
-        title=clean_line(extraction.title),
+        title=clean_line(extraction.title) or ("" if extraction.title == "" else None),
         fields=tuple(_clean_field(field) for field in extraction.fields[:FIELDS_MAX]),
         tables=tuple(_clean_table(table) for table in extraction.tables[:TABLES_MAX]),
         partial=extraction.partial or too_long,
@@ -68,25 +72,31 @@ def clean_extraction(extraction: Extraction) -> Extraction:
     )
 
 
-def decode(data: bytes) -> tuple[str, str]:
-    """Decode a text file and name the encoding; BadInput for what is no text.
+def unmarked_utf16(data: bytes) -> str | None:
+    """The order of bytes of a text in UTF-16 that has no mark; None where it is none.
 
-    A byte order mark decides; then UTF-8, which hardly any other text happens to be; then the
-    Windows code page of western Europe, which can't fail and may be wrong.
+    Of its characters' two bytes one is zero, at least in spaces and line ends, and always the same one.
     """
-    for mark, encoding in BOMS:
-        if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace"), encoding
-    if looks_binary(data):
-        raise BadInput("the content is not text", code=FailureCode.UNSUPPORTED)
+    data = data[: len(data) & ~1]
+    zeros = (data[0::2].count(0), data[1::2].count(0))
+    if (
+        max(zeros) < max(2, UTF16_ZEROS_MIN * len(data))
+        or len(data) < UTF16_BYTES_MIN
+        or min(zeros) > ZEROS_ELSEWHERE_MAX * max(zeros)
+    ):
+        return None
+    is_big_endian = zeros[0] > zeros[1]
+    # The other bytes say which alphabet it is, and a text has few of those.
+    alphabets = Counter(data[0 if is_big_endian else 1 :: 2]).most_common(ALPHABETS_MAX)
+    if sum(count for _, count in alphabets) < IN_ALPHABETS_MIN * len(data) / 2:
+        return None
+    encoding = "utf-16-be" if is_big_endian else "utf-16-le"
     try:
-        return data.decode("utf-8"), "utf-8"
+        # The last character may be cut.
+        text = getincrementaldecoder(encoding)().decode(data)
     except UnicodeDecodeError:
-        pass
-    try:
-        return data.decode("cp1252"), "cp1252"
-    except UnicodeDecodeError:
-        return data.decode("latin-1"), "latin-1"
+        return None
+    return encoding if text and all(each.isprintable() or each.isspace() for each in text) else None
 
 
 def looks_binary(data: bytes) -> bool:

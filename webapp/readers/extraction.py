@@ -60,7 +60,9 @@ class Extraction(TypedJson):
 
     `markdown` holds a line `<!-- page N -->` where page N begins, so that passages know their
     pages; formats without pages have no such line. `partial` means that something is known to
-    be missing; `warnings` say what a reader should know either way.
+    be missing; `warnings` say what a reader should know either way. `vectors_max` is how many
+    passages, from the first one on, get vectors; the others are found by their words alone. An empty
+    `title` means that the file's name says more than its first heading.
     """
 
     extractor: str
@@ -74,3 +76,4 @@ class Extraction(TypedJson):
     tables: tuple[Table, ...] = ()
     partial: bool = False
     warnings: tuple[str, ...] = ()
+    vectors_max: int | None = None

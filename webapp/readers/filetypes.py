@@ -9,9 +9,15 @@ from pathlib import PurePosixPath
 PDF, PLAIN, MARKDOWN = "application/pdf", "text/plain", "text/markdown"
 EPUB, ZIP, OCTETS = "application/epub+zip", "application/zip", "application/octet-stream"
 OFFICE = "application/vnd.openxmlformats-officedocument."
+HTML, XML = "text/html", "application/xml"
+CSV, TSV = "text/csv", "text/tab-separated-values"
+MAIL, MAILBOX = "message/rfc822", "application/mbox"
 OPEN = "application/vnd.oasis.opendocument."
 _PICTURES, _SOUND = "pictures of pages", "recordings"
 _TEXT = "webapp.readers.text:parse_text"
+_MAIL = "webapp.readers.mail.read:"
+_DATA = "webapp.readers.data.read:"
+_WEB = "webapp.readers.web.read:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +76,14 @@ FILE_TYPES = (
     FileType("image/webp", "WebP image", (), ((8, b"WEBP"),)),
     FileType("image/svg+xml", "SVG image"),
     FileType("image/vnd.djvu", "DjVu document", (), ((0, b"AT&TFORM"),)),
-    FileType(PLAIN, "plain text", (".txt", ".text", ".log"), group="plain text", reader=_TEXT),
+    FileType(PLAIN, "plain text", (".txt", ".text", ".log", ".json"), group="plain text", reader=_TEXT),
     FileType(MARKDOWN, "Markdown text", (".md", ".markdown", ".mdown", ".mkd"), group="Markdown", reader=_TEXT),
-    FileType("text/html", "HTML page", (".html", ".htm")),
-    FileType("application/xml", "XML file"),
-    FileType("message/rfc822", "e-mail"),
+    FileType(CSV, "CSV table", (".csv",), group="CSV tables", reader=_DATA + "parse_csv"),
+    FileType(TSV, "TSV table", (".tsv",), group="CSV tables", reader=_DATA + "parse_csv"),
+    FileType(HTML, "HTML page", (".html", ".htm", ".xhtml"), group="HTML", reader=_WEB + "parse_html"),
+    FileType(XML, "XML file", (".xml", ".rss", ".atom"), group="XML", reader=_WEB + "parse_xml"),
+    FileType(MAIL, "e-mail", (".eml",), group="e-mail", reader=_MAIL + "parse_message"),
+    FileType(MAILBOX, "mailbox", (".mbox",), group="e-mail", reader=_MAIL + "parse_mailbox"),
     FileType("audio/wav", "WAV recording", (".wav", ".wave"), ((8, b"WAVE"),), group=_SOUND, demuxer="wav"),
     FileType("audio/mpeg", "MP3 recording", (".mp3", ".mp2"), ((0, b"ID3"),), group=_SOUND, demuxer="mp3"),
     FileType(

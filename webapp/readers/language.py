@@ -33,5 +33,11 @@ def guess_language(text: str) -> str | None:
         return None
     counts = Counter(words)
     shares = {language: sum(counts[word] for word in small) / len(words) for language, small in _WORDS.items()}
-    (first, best), (_, second) = sorted(shares.items(), key=lambda item: -item[1])[:2]
-    return first if best >= SHARE_MIN and best >= LEAD_MIN * second else None
+    (first, best), (runner_up, second) = sorted(shares.items(), key=lambda item: -item[1])[:2]
+    is_clear = best >= SHARE_MIN and best >= LEAD_MIN * second
+    # "No." again and again makes no Portuguese: other languages' words have to be fewer, too, and not just rarer.
+    return first if is_clear and _distinct(first, counts) >= LEAD_MIN * _distinct(runner_up, counts) else None
+
+
+def _distinct(language: str, counts: Counter[str]) -> int:
+    return len(_WORDS[language] & counts.keys())

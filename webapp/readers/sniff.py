@@ -3,15 +3,21 @@
 import re
 from codecs import getincrementaldecoder
 
-from webapp.readers.cleaning import BOMS, looks_binary
+from webapp.readers.cleaning import BOMS, looks_binary, unmarked_utf16
 from webapp.readers.filetypes import (
+    CSV,
     EPUB,
     FILE_TYPES,
+    HTML,
+    MAIL,
+    MAILBOX,
     MARKDOWN,
     OCTETS,
     OFFICE,
     PDF,
     PLAIN,
+    TSV,
+    XML,
     ZIP,
     FileType,
     filetype,
@@ -23,13 +29,20 @@ PDF_HEADER_WITHIN = 1024
 HEAD_BYTES = 8192
 # The beginnings of files whose kind is given at their eighth byte.
 _IN_CHUNKS = (b"RIFF", b"RIFX", b"RF64", b"BW64", b"FORM")
+# Three headers in a row, of those that mail begins with.
 _MAIL = re.compile(
-    rb"(?:(?:Received|Return-Path|From|To|Subject|Date|Message-ID|MIME-Version):[^\n]*\n(?:[ \t][^\n]*\n)*){3}",
+    rb"(?:(?:Received|Return-Path|From|To|Cc|Subject|Date|Message-ID|MIME-Version|Delivered-To|Reply-To|In-Reply-To"
+    rb"|References|DKIM-Signature|Content-Type|X-[A-Za-z-]{1,60}|ARC-[A-Za-z-]{1,40}|Authentication-Results)"
+    rb":[^\n]*\n(?:[ \t][^\n]*\n)*){3}",
     re.IGNORECASE,
 )
+_HEADER = re.compile(rb"[!-9;-~]{1,76}:[^\n]*\n")
+_MAILBOX = re.compile(rb"From [^\n]{1,200}?\d{4}(?: [+-]\d{4})?[ \t]{0,5}\r?\n>?[!-9;-~]{1,76}:")
 _PDF_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?[\s\0]*+%PDF-")
 _PDF_ON_A_LINE = re.compile(rb"(?<=[\r\n\0])%PDF-\d")
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_ELEMENT = re.compile(rb"<[!A-Za-z_][^<>]{0,1000}+>")
+_PLAIN, _BY_NAME = {PLAIN, MARKDOWN}, {MARKDOWN, CSV, TSV}
 _MARKS = tuple((offset, mark, each) for each in FILE_TYPES for offset, mark in each.marks)
 _MEMBERS = tuple((member, each) for each in FILE_TYPES for member in each.members)
 
@@ -52,7 +65,8 @@ def sniff(head: bytes, filename: str) -> FileType:
 def mismatch(filename: str, content_type: str) -> bool:
     """Say whether a name's ending promises something else than the content is."""
     promised = promised_by(filename)
-    return promised not in {None, content_type} and {promised, content_type} != {PLAIN, MARKDOWN}
+    # Every text is a plain one, too.
+    return promised not in {None, content_type} and not (promised in _PLAIN and content_type.startswith("text/"))
 
 
 def _container(head: bytes, filename: str) -> FileType:
@@ -92,24 +106,39 @@ def _is_utf8(head: bytes) -> bool:
 
 def _text(head: bytes, filename: str) -> FileType:
     marked = any(head.startswith(mark) for mark, _ in BOMS)
-    if not marked and looks_binary(head):
+    if not marked and not unmarked_utf16(head) and looks_binary(head):
         return filetype(OCTETS)
     body = _after_comments(head.removeprefix(b"\xef\xbb\xbf"))
-    if found := _markup(body):
+    if found := _markup(body, promised_by(filename)):
         return found
-    if _MAIL.match(body):
-        return filetype("message/rfc822")
-    return filetype(MARKDOWN if promised_by(filename) == MARKDOWN else PLAIN)
+    if found := _mail(body, promised_by(filename)):
+        return found
+    # Whether a text is a table, its commas don't tell: many a sentence has some.
+    promised = promised_by(filename)
+    return filetype(promised if promised in _BY_NAME else PLAIN)
 
 
-def _markup(body: bytes) -> FileType | None:
-    if _HTML.match(body):
-        return filetype("text/html")
-    if body.startswith(b"<svg") or (body.startswith(b"<?xml") and b"<svg" in body):
-        return filetype("image/svg+xml")
-    if body.startswith(b"<?xml"):
-        return filetype("application/xml")
+def _mail(body: bytes, promised: str | None) -> FileType | None:
+    if _MAILBOX.match(body):
+        return filetype(MAILBOX)
+    if _MAIL.match(body) or (promised == MAIL and _HEADER.match(body)):
+        return filetype(MAIL)
     return None
+
+
+def _markup(body: bytes, promised: str | None) -> FileType | None:
+    is_declared = body.startswith(b"<?xml")
+    inner = _after_comments(body.partition(b"?>")[2]) if is_declared else body
+    if _HTML.match(inner):
+        return filetype(HTML)
+    if body.startswith(b"<svg") or (is_declared and b"<svg" in body):
+        return filetype("image/svg+xml")
+    if is_declared:
+        return filetype(XML)
+    # A part of a page, or a file that does without the declaration: tags alone stand in many a text.
+    if promised == HTML and _ELEMENT.search(body):
+        return filetype(HTML)
+    return filetype(XML) if promised == XML and _ELEMENT.match(body) else None
 
 
 def _after_comments(body: bytes) -> bytes:

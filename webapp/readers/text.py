@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.cleaning import clean_text, decode
+from webapp.readers.cleaning import clean_text
+from webapp.readers.encoding import decode
 from webapp.readers.extraction import Extraction
 from webapp.readers.language import guess_language
 from webapp.readers.page_markdown import first_heading, without_marks
 from webapp.sandbox.child import Report
 
 NAME = "local"
-GUESSED = "The text names no encoding; it was read as {encoding}, so letters with accents may be wrong."
-GUESSES = frozenset({"cp1252", "latin-1"})
 
 
 def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
@@ -21,8 +20,8 @@ def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     source, bytes_max = Path(str(arguments["source"])), int(str(arguments["bytes_max"]))
     if source.stat().st_size > bytes_max:
         raise BadInput(f"more than {bytes_max} bytes of text", code=FailureCode.TOO_LARGE)
-    decoded, encoding = decode(source.read_bytes())
-    text = without_marks(clean_text(decoded))
+    decoded = decode(source.read_bytes())
+    text = without_marks(clean_text(decoded.text))
     if not text.strip():
         raise BadInput("nothing but white space", code=FailureCode.EMPTY)
     report.progress(0.9)
@@ -32,7 +31,7 @@ def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         markdown=text,
         title=first_heading(text) if arguments["markdown"] else None,
         language=guess_language(text),
-        warnings=(GUESSED.format(encoding=encoding),) if encoding in GUESSES else (),
+        warnings=decoded.warnings,
     )
     return asdict(extraction)
 

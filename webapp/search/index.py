@@ -59,10 +59,10 @@ def stored_chunks(org_id: UUID, document_id: UUID) -> StoredChunks:
 
 
 def texts(org_id: UUID, document_id: UUID) -> Sequence[Row[Any]]:
-    """What a document's passages say: id, ordinal, text and its hash, in order."""
+    """What a document's passages say that have vectors: id, ordinal, text and its hash, in order."""
     columns: Any = select(Chunk.id, Chunk.ordinal, Chunk.text, Chunk.text_sha256)
-    rows = columns.where(Chunk.org_id == org_id, Chunk.document_id == document_id).order_by(Chunk.ordinal)
-    return session().execute(rows).all()
+    rows = columns.where(Chunk.org_id == org_id, Chunk.document_id == document_id, Chunk.embedding_model.is_not(None))
+    return session().execute(rows.order_by(Chunk.ordinal)).all()
 
 
 def renew_vectors(org_id: UUID, vectors: Sequence[tuple[UUID, Any]], model: str) -> None:

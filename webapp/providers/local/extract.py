@@ -1,4 +1,4 @@
-"""Reads PDFs, EPUB books and text on this machine, in sandboxed children; no account, no network."""
+"""Reads documents, books, pages, mail and tables on this machine, in sandboxed children: no account, no network."""
 
 import tempfile
 import time
@@ -11,23 +11,24 @@ from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ParserCra
 from webapp.providers.local.versions import installed
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import Extraction
-from webapp.readers.filetypes import EPUB, FILE_TYPES, MARKDOWN, PDF, filetype
+from webapp.readers.filetypes import CSV, EPUB, FILE_TYPES, MAIL, MAILBOX, MARKDOWN, PDF, TSV, filetype
 from webapp.readers.sniff import HEAD_BYTES, sniff
 from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
 
 # Part of the cache's key: count it up when the same file would give another result.
-RULES = 1
+RULES = 2
 COUNT_JOB, READY_JOB = "webapp.readers.pdf.pages:count_pages", "webapp.readers.text:ready"
 PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000
 BOOK_BYTES_MAX = 256 << 20
+MAIL_BYTES_MAX = 128 << 20
 CHECK_SECONDS = 20.0
 READERS = sorted({each.reader for each in FILE_TYPES if each.reader})
 
 
 class LocalExtractor:
-    """An Extractor for PDF, EPUB, plain text and Markdown."""
+    """An Extractor for all kinds of files that have a reader."""
 
     name = "local"
 
@@ -39,7 +40,7 @@ class LocalExtractor:
         text_bytes_max: int = TEXT_BYTES_MAX,
         requires_locks: bool = False,
     ) -> None:
-        parsers = "+".join(f"{name}-{installed(name)}" for name in ("liteparse", "pypdfium2", "lxml"))
+        parsers = "+".join(f"{name}-{installed(name)}" for name in ("liteparse", "pypdfium2", "lxml", "chardet"))
         self.version = f"{RULES}+{parsers}"
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
@@ -128,6 +129,10 @@ class LocalExtractor:
             return {"pages_max": self._pages_max, "layout": True}
         if content_type == EPUB:
             return {"bytes_max": BOOK_BYTES_MAX}
+        if content_type in {MAIL, MAILBOX}:
+            return {"bytes_max": MAIL_BYTES_MAX}
+        if content_type in {CSV, TSV}:
+            return {"bytes_max": self._text_bytes_max, "delimiter": "," if content_type == CSV else "\t"}
         return {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN}
 
 

@@ -12,9 +12,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.epub.markdown import Chapter, Element, local_name, parse_xml, read_chapter, text_of
+from webapp.readers.epub.markdown import Chapter, read_chapter
 from webapp.readers.extraction import Extraction, Field, Page, Table
 from webapp.readers.language import guess_language
+from webapp.readers.markup.parse import RECURSION, parse_xml
+from webapp.readers.markup.writer import Element, local_name, text_of
 from webapp.readers.page_markdown import assemble, first_heading, plain
 from webapp.sandbox.child import Report
 
@@ -24,8 +26,6 @@ MEMBER_BYTES_MAX = 32 << 20
 MEMBERS_MAX = 20_000
 CHAPTERS_MAX = 5_000
 BLOCK_BYTES = 1 << 18
-# Elements may be nested 256 deep, each a few calls of ours.
-RECURSION = 4_000
 UNREADABLE = "{count} of {total} parts of the book could not be read: {names}."
 NAMES_SHOWN = 5
 
@@ -45,7 +45,7 @@ class _Item:
 
 @dataclass(frozen=True)
 class _Package:
-    """The book's metadata, reading order and chapter titles."""
+    """What the book says of itself."""
 
     spine: tuple[_Item | None, ...]
     titles: dict[str, str]
@@ -173,7 +173,7 @@ def _package(archive: _Archive) -> _Package:
     container = parse_xml(archive.read(CONTAINER))
     path = next((each.get("full-path") for each in container.iter() if local_name(each) == "rootfile"), None)
     if not path:
-        raise BadInput("the book does not say where its contents are", code=FailureCode.CORRUPT)
+        raise BadInput("the book does not say where its contents stand", code=FailureCode.CORRUPT)
     root, folder = parse_xml(archive.read(path)), posixpath.dirname(path)
     items = {
         each.get("id"): _Item(_inside(folder, each.get("href") or ""), each.get("media-type") or "")

@@ -1,0 +1,163 @@
+"""The sandboxed job that reads CSV and TSV: one table, what its columns hold, and its rows as lines to be found."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.cleaning import CELL_CHARACTERS_MAX, clean_text
+from webapp.readers.data.columns import Column, look_at
+from webapp.readers.data.dialect import Dialect, find_dialect
+from webapp.readers.encoding import decode
+from webapp.readers.extraction import Extraction
+from webapp.readers.markup.writer import paragraph, table_lines
+from webapp.readers.page_markdown import without_marks
+from webapp.sandbox.child import Report
+
+NAME = "local"
+CELLS_MAX = 3_000_000
+COLUMNS_MAX = 1_000
+LINE_CHARACTERS_MAX = FIELD_CHARACTERS_MAX = 2_000_000
+ROWS_PER_BLOCK = 100
+NAMES_IN_TITLE = 6
+# The summary of the columns and the first rows; the other rows differ in their words, not in what they are about.
+VECTORS_MAX = 50
+CUT = "The table is longer than what is read: the first {rows:,} of its rows are here."
+NARROWED = f"The table has more than {COLUMNS_MAX:,} columns; the others were left out."
+SHORTENED = f"Cells of more than {CELL_CHARACTERS_MAX:,} characters were shortened."
+BROKEN_QUOTES = "A quotation mark is never closed, so all quotation marks were read as letters."
+_SEPARATOR = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces", "^": "^", "~": "~"}
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A table's cells, and what was wrong with them."""
+
+    rows: list[list[str]]
+    warnings: list[str]
+
+
+def parse_csv(arguments: dict[str, object], report: Report) -> dict[str, Any]:
+    """Read the table at `source`; the answer is an Extraction as plain data."""
+    source, bytes_max = Path(str(arguments["source"])), int(str(arguments["bytes_max"]))
+    if source.stat().st_size > bytes_max:
+        raise BadInput(f"more than {bytes_max} bytes of text", code=FailureCode.TOO_LARGE)
+    decoded = decode(source.read_bytes())
+    text = without_marks(clean_text(decoded.text))
+    if not text.strip():
+        raise BadInput("nothing but white space", code=FailureCode.EMPTY)
+    said = _SEPARATOR.match(text)
+    text = text[said.end() :] if said else text
+    csv.field_size_limit(FIELD_CHARACTERS_MAX)
+    dialect = Dialect(said[1]) if said else find_dialect(text, promised=str(arguments.get("delimiter") or ""))
+    report.progress(0.2)
+    read = _read(text, dialect)
+    if not read.rows:
+        raise BadInput("nothing but signs between cells", code=FailureCode.NO_TEXT)
+    report.progress(0.5)
+    before, rows = _without_preamble(read.rows)
+    names, body = _named(rows)
+    columns = [look_at(name, cells) for name, cells in zip(names, _columns(body, len(names)), strict=True)]
+    report.progress(0.7)
+    extraction = Extraction(
+        extractor=NAME,
+        version="",
+        markdown=_markdown(before, columns, body, dialect),
+        title="",
+        partial=any(each != BROKEN_QUOTES for each in read.warnings),
+        warnings=(*decoded.warnings, *read.warnings),
+        vectors_max=VECTORS_MAX,
+    )
+    # The table not by way of `asdict`, which would copy each of a million cells deeply.
+    return asdict(extraction) | {"tables": [{"page": None, "rows": [names, *body], "caption": None}]}
+
+
+def _read(text: str, dialect: Dialect) -> _Read:
+    if dialect.delimiter and max(map(len, StringIO(text, newline="\n"))) > LINE_CHARACTERS_MAX:
+        raise BadInput("a line is too long to be a row of a table", code=FailureCode.TOO_LARGE)
+    try:
+        read = _cells(text, dialect)
+    except csv.Error:
+        read = None
+    # One cell that holds a good part of all lines is not what anybody meant.
+    if read is None or any(cell.count("\n") > ROWS_PER_BLOCK for row in read.rows[-3:] for cell in row):
+        again = _cells(text, Dialect(dialect.delimiter, ""))
+        return _Read(again.rows, [*again.warnings, BROKEN_QUOTES])
+    return read
+
+
+def _cells(text: str, dialect: Dialect) -> _Read:
+    rows: list[list[str]] = []
+    left, warnings = CELLS_MAX, dict[str, None]()
+    for row in dialect.rows(StringIO(text, newline="\n")):
+        if not any(row):
+            continue
+        if len(row) > COLUMNS_MAX:
+            warnings[NARROWED] = None
+        left -= min(len(row), COLUMNS_MAX)
+        if left < 0:
+            warnings[CUT.format(rows=len(rows))] = None
+            break
+        if max(map(len, row)) > CELL_CHARACTERS_MAX:
+            warnings[SHORTENED] = None
+        rows.append([cell.strip()[:CELL_CHARACTERS_MAX] for cell in row[:COLUMNS_MAX]])
+    return _Read(rows, list(warnings))
+
+
+def _without_preamble(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Lines above the table, such as a report's name, and the rows, all equally wide."""
+    width = Counter(len(row) for row in rows).most_common(1)[0][0]
+    start = next((n for n, row in enumerate(rows) if sum(map(bool, row)) > 1 or width == 1), 0)
+    before = [" ".join(filter(None, row)) for row in rows[:start]]
+    rows = rows[start:]
+    widest = max(map(len, rows))
+    return before, [row + [""] * (widest - len(row)) for row in rows]
+
+
+def _named(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns and the rows under them; numbers where the first row holds no names."""
+    first, rest = rows[0], rows[1:]
+    filled = [cell for cell in first if cell]
+    is_heading = bool(rest) and len(set(filled)) == len(filled) >= 0.5 * len(first)
+    is_heading = is_heading and not any(look_at("", [cell]).counts or len(cell) > 200 for cell in filled)
+    names = [cell or f"Column {n}" for n, cell in enumerate(first, 1)]
+    if is_heading:
+        return [" ".join(name.split()) for name in names], rest
+    return [f"Column {n}" for n in range(1, len(first) + 1)], rows
+
+
+def _columns(rows: Sequence[Sequence[str]], count: int) -> Iterator[Sequence[str]]:
+    for number in range(count):
+        yield [row[number] for row in rows]
+
+
+def _title(names: Sequence[str]) -> str:
+    more = ", …" if len(names) > NAMES_IN_TITLE else ""
+    return f"Table: {', '.join(name[:40] for name in names[:NAMES_IN_TITLE])}{more}"
+
+
+def _markdown(before: list[str], columns: list[Column], rows: list[list[str]], dialect: Dialect) -> str:
+    names = [column.name for column in columns]
+    parted = f", parted by {_NAMES.get(dialect.delimiter, dialect.delimiter)}" if len(names) > 1 else ""
+    count = f"{len(rows):,} {'rows' if len(rows) != 1 else 'row'} of {len(names):,} columns{parted}."
+    listed = "\n".join(f"- {_cell(column.name)}: {_cell(column.about)}" for column in columns)
+    blocks = [f"# {_cell(_title(names))}", paragraph("\n".join(before)), count, f"## Columns\n\n{listed}"]
+    heading = [_cell(name) for name in names]
+    for start in range(0, len(rows), ROWS_PER_BLOCK):
+        part = rows[start : start + ROWS_PER_BLOCK]
+        lines = table_lines([heading, *([_cell(cell) for cell in row] for row in part)])
+        blocks.append(f"## Rows {start + 1:,} to {start + len(part):,}\n\n{lines}")
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _cell(text: str) -> str:
+    """A cell on one line."""
+    if text.isalnum():
+        return text
+    return paragraph(text.replace("\n", " "))

@@ -1,0 +1,130 @@
+"""The sandboxed jobs that read e-mail: one message, or a mailbox with each message as a page."""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.extraction import Extraction, Field, Page
+from webapp.readers.language import guess_language
+from webapp.readers.mail.body import Mail, raw_text, read_mail
+from webapp.readers.mail.message import PARTS_MAX, Attachment, parse
+from webapp.readers.markup.parse import RECURSION
+from webapp.readers.page_markdown import assemble
+from webapp.sandbox.child import Report
+
+NAME = "local"
+MESSAGES_MAX = 5_000
+# The subject, and the lines under it.
+HEAD_BLOCKS = 2
+NAMES_SHOWN = 10
+CUT = f"The message has more than {PARTS_MAX:,} parts, or parts too deep within others; the rest was not read."
+UNREAD = "{count} of its attachments were not read; they are kept in the original: {names}."
+UNREAD_ONE = "An attachment was not read; it is kept in the original: {names}."
+MORE = "The mailbox holds {total:,} messages; the first {read:,} were read."
+# A line that begins a message ends with its date, stands after an empty one, and has headers after it; others in a
+# text only look like one.
+_FROM = re.compile(
+    rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]{1,200}?\d{4}(?: [+-]\d{4})?[ \t]{0,5}\r?\n(?=>?[!-9;-~]{1,100}:)"
+)
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+def parse_message(arguments: dict[str, object], report: Report) -> dict[str, Any]:
+    """Read the message at `source`; the answer is an Extraction as plain data."""
+    data = _data(arguments)
+    mail, is_whole = _mail(data)
+    if not mail.fields and len(mail.blocks) == 1:
+        raise BadInput("neither headers nor text", code=FailureCode.NO_TEXT)
+    report.progress(0.9)
+    extraction = Extraction(
+        extractor=NAME,
+        version="",
+        markdown=mail.markdown,
+        title=mail.subject,
+        language=guess_language(mail.markdown),
+        fields=mail.fields,
+        tables=tuple(mail.tables),
+        partial=not is_whole,
+        warnings=tuple(_warnings(mail.attachments, is_whole=is_whole)),
+    )
+    return asdict(extraction)
+
+
+def parse_mailbox(arguments: dict[str, object], report: Report) -> dict[str, Any]:
+    """Read the mailbox at `source`; the answer is an Extraction as plain data."""
+    data = _data(arguments)
+    places = [*_places(data), len(data)]
+    mails: list[Mail] = []
+    total, whole = len(places) - 1, True
+    for start, end in islice(pairwise(places), MESSAGES_MAX):
+        mail, is_whole = _mail(_QUOTED_FROM.sub(rb"\1", data[start:end]))
+        mails.append(mail)
+        whole &= is_whole
+        report.progress(0.95 * len(mails) / min(total, MESSAGES_MAX))
+    pages = [mail.markdown for mail in mails]
+    extraction = Extraction(
+        extractor=NAME,
+        version="",
+        markdown=assemble(pages),
+        pages=tuple(Page(number, text) for number, text in enumerate(pages, 1)),
+        page_count=len(pages),
+        title="" if total != 1 else mails[0].subject,
+        language=guess_language("\n\n".join(pages)),
+        fields=tuple(_on_page(mails)),
+        tables=tuple(replace(each, page=number) for number, mail in enumerate(mails, 1) for each in mail.tables),
+        partial=not whole or total > MESSAGES_MAX,
+        warnings=(
+            *_warnings([each for mail in mails for each in mail.attachments], is_whole=whole),
+            *([MORE.format(total=total, read=len(mails))] if total > len(mails) else []),
+        ),
+    )
+    return asdict(extraction)
+
+
+def _data(arguments: dict[str, object]) -> bytes:
+    source, bytes_max = Path(str(arguments["source"])), int(str(arguments["bytes_max"]))
+    if source.stat().st_size > bytes_max:
+        raise BadInput(f"more than {bytes_max} bytes of mail", code=FailureCode.TOO_LARGE)
+    data = source.read_bytes().removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not data:
+        raise BadInput("nothing but white space", code=FailureCode.EMPTY)
+    return data
+
+
+def _mail(data: bytes) -> tuple[Mail, bool]:
+    limit = sys.getrecursionlimit()
+    parsed = parse(data)
+    # Pages nest deeper than messages may: the parser of those has to meet its own limit.
+    sys.setrecursionlimit(RECURSION)
+    try:
+        mail = read_mail(parsed.message)
+    finally:
+        sys.setrecursionlimit(limit)
+    if not parsed.is_whole and len(mail.blocks) <= HEAD_BLOCKS:
+        mail.blocks += raw_text(data)
+    return mail, parsed.is_whole
+
+
+def _places(data: bytes) -> Iterator[int]:
+    """Where the messages of a mailbox begin."""
+    places = [found.start() for found in _FROM.finditer(data)]
+    yield from places or [0]
+
+
+def _on_page(mails: list[Mail]) -> Iterator[Field]:
+    for number, mail in enumerate(mails, 1):
+        yield from (replace(each, page=number) for each in mail.fields)
+
+
+def _warnings(attachments: list[Attachment], *, is_whole: bool) -> Iterator[str]:
+    if not is_whole:
+        yield CUT
+    unread = [each for each in attachments if not each.is_picture_in_text]
+    if unread:
+        names = ", ".join(each.name for each in unread[:NAMES_SHOWN]) + (" …" if len(unread) > NAMES_SHOWN else "")
+        yield (UNREAD if len(unread) > 1 else UNREAD_ONE).format(count=len(unread), names=names)
