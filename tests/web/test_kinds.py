@@ -9,6 +9,8 @@ from tests.web.people import Browser, Program
 from tests.web.shelves import read_json, send, services_of
 from webapp.web import kinds
 
+DOCUMENTS = "PDF, EPUB, Word, Excel, PowerPoint, OpenDocument, RTF"
+
 
 class _EverythingSlowly:
     """As a service that reads all kinds."""
@@ -19,16 +21,19 @@ class _EverythingSlowly:
 
 def test_they_are_those_of_the_providers(app: Flask) -> None:
     local = services_of(app).providers
-    assert kinds.words(local) == "PDF, EPUB, plain text, Markdown, and recordings"
-    assert ".docx" not in kinds.choices(local)
+    assert kinds.words(local) == f"{DOCUMENTS}, plain text, Markdown, and recordings"
+    assert {".docx", ".ods", ".rtf"} < set(kinds.choices(local).split(","))
+    assert ".heic" not in kinds.choices(local)
     without_speech = replace(local, speech=None)
-    assert kinds.words(without_speech) == "PDF, EPUB, plain text, and Markdown"
+    assert kinds.words(without_speech) == f"{DOCUMENTS}, plain text, and Markdown"
     with_service = replace(local, remote_extractor=cast("Any", _EverythingSlowly()))
-    assert kinds.words(with_service).startswith("PDF, EPUB, Word, Excel, PowerPoint, pictures of pages,")
-    assert ".docx" in kinds.choices(with_service)
+    assert kinds.words(with_service).startswith(f"{DOCUMENTS}, pictures of pages,")
+    assert ".heic" in kinds.choices(with_service)
 
 
 def test_the_page_and_a_refusal_name_them(browser: Browser, program: Program) -> None:
-    assert "PDF, EPUB, plain text, Markdown, and recordings, up to" in browser.get("/").text
+    assert f"{DOCUMENTS}, plain text, Markdown, and recordings, up to" in browser.get("/").text
     problem = read_json(send(program, ("drawing.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 100)))
-    assert problem["detail"] == "It is a PNG image. Docmill reads PDF, EPUB, plain text, Markdown, and recordings here."
+    assert problem["detail"] == (
+        f"It is a PNG image. Docmill reads {DOCUMENTS}, plain text, Markdown, and recordings here."
+    )

@@ -1,4 +1,4 @@
-"""Reads PDFs, EPUB books and text on this machine, in sandboxed children; no account, no network."""
+"""Reads PDFs, books, Office documents and text on this machine, in sandboxed children; no account, no network."""
 
 import tempfile
 import time
@@ -11,7 +11,7 @@ from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ParserCra
 from webapp.providers.local.versions import installed
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import Extraction
-from webapp.readers.filetypes import EPUB, FILE_TYPES, MARKDOWN, PDF, filetype
+from webapp.readers.filetypes import EPUB, FILE_TYPES, MARKDOWN, PDF, PLAIN, filetype
 from webapp.readers.sniff import HEAD_BYTES, sniff
 from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
@@ -23,11 +23,12 @@ PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000
 BOOK_BYTES_MAX = 256 << 20
 CHECK_SECONDS = 20.0
+PARSERS = ("liteparse", "pypdfium2", "lxml", "python-calamine")
 READERS = sorted({each.reader for each in FILE_TYPES if each.reader})
 
 
 class LocalExtractor:
-    """An Extractor for PDF, EPUB, plain text and Markdown."""
+    """An Extractor for all types of files that have a reader here."""
 
     name = "local"
 
@@ -39,7 +40,7 @@ class LocalExtractor:
         text_bytes_max: int = TEXT_BYTES_MAX,
         requires_locks: bool = False,
     ) -> None:
-        parsers = "+".join(f"{name}-{installed(name)}" for name in ("liteparse", "pypdfium2", "lxml"))
+        parsers = "+".join(f"{name}-{installed(name)}" for name in PARSERS)
         self.version = f"{RULES}+{parsers}"
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
@@ -128,7 +129,9 @@ class LocalExtractor:
             return {"pages_max": self._pages_max, "layout": True}
         if content_type == EPUB:
             return {"bytes_max": BOOK_BYTES_MAX}
-        return {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN}
+        if content_type in {PLAIN, MARKDOWN}:
+            return {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN}
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
