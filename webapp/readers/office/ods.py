@@ -65,7 +65,7 @@ class _Sheet:
 
     def add(self, element: Element) -> None:
         cells = self._cells(element)
-        times = max(1, number(attribute(element, "number-rows-repeated"), 1, most=1 << 21))
+        times = max(1, number(attribute(element, "number-rows-repeated"), 1, most=1 << 31))
         if not cells:
             # They count only where something follows.
             self._empty += times if self.rows else 0
@@ -85,7 +85,7 @@ class _Sheet:
             inner = len(each)
             text = _shown(each) if inner or each.get(_TYPE) else ""
             repeated = each.get(_REPEATED)
-            times = 1 if repeated is None else max(1, number(repeated, 1, most=1 << 21))
+            times = 1 if repeated is None else max(1, number(repeated, 1, most=1 << 31))
             if inner > 1:
                 self._note(each)
             if text:

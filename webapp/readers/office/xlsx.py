@@ -1,8 +1,6 @@
 """Excel workbooks: each sheet is a page and a table of its values, as they were last calculated."""
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webapp.provider_errors import BadInput, FailureCode
@@ -11,7 +9,7 @@ from webapp.readers.office.blocks import escaped, one_line
 from webapp.readers.office.content import Content
 from webapp.readers.office.relations import Relations, main_part
 from webapp.readers.office.sheets import Sheet, SheetWriter, refuse_range, shown
-from webapp.readers.office.xml import attribute, parse_xml, refuse_doctype, within
+from webapp.readers.office.xml import Element, attribute, each_event, number, parse_xml, refuse_doctype, within
 from webapp.sandbox.child import Report
 
 if TYPE_CHECKING:
@@ -20,19 +18,6 @@ if TYPE_CHECKING:
 USUAL_PART = "xl/workbook.xml"
 SHEETS_MAX = 1_000
 COMMENT = "Comment on {cell}: {text}"
-
-# Rows and cells, without making a tree of them: a sheet has millions.
-_ROW_OR_CELL = re.compile(rb"<(?:[A-Za-z]\w{0,20}+:)?(row|c)(?=[ \t\r\n/>])[^>]*+")
-_REFERENCE = re.compile(rb"[ \t\r\n]r=[\"']([A-Za-z]{0,3})(\d{1,9})[\"']")
-
-
-@dataclass
-class _Range:
-    """The cells of a sheet that hold something, by where they stand."""
-
-    rows: int
-    columns: int
-    errors: int
 
 
 def read_xlsx(archive: Archive, report: Report) -> Content:
@@ -45,7 +30,7 @@ def read_xlsx(archive: Archive, report: Report) -> Content:
     }
     if len(sheet_parts) > SHEETS_MAX:
         raise BadInput(f"more than {SHEETS_MAX} sheets", code=FailureCode.TOO_LARGE)
-    errors = sum(_checked(archive.read(name)).errors for name in sheet_parts.values() if archive.has(name))
+    errors = sum(_checked(archive.read(name)) for name in sheet_parts.values() if archive.has(name))
     for each in relations.of_kind("sharedStrings", "styles"):
         refuse_doctype(archive.read_if_there(each.target) or b"")
     report.progress(0.2)
@@ -86,38 +71,57 @@ def _sheet(book: "CalamineWorkbook", index: int) -> "CalamineSheet | None":
         raise BadInput(f"a sheet that can't be read: {str(error)[:100]}", code=FailureCode.CORRUPT) from error
 
 
-def _checked(data: bytes) -> _Range:
-    """How far the cells of a sheet reach; those without a reference follow the one before."""
-    refuse_doctype(data)
-    row = column = errors = 0
-    top = left = 1 << 30
-    bottom = right = 0
-    for found in _ROW_OR_CELL.finditer(data):
-        tag = found[0]
-        place = _REFERENCE.search(tag)
-        if found[1] == b"row":
-            row, column = int(place[2]) if place else row + 1, 0
-            continue
-        if place and place[1]:
-            row, column = int(place[2]), _column(place[1])
-        else:
-            column += 1
-        if tag.endswith(b"/"):
-            # Without a value: it is there for its border or its colour.
-            continue
-        errors += b't="e"' in tag
-        top, bottom = min(top, row), max(bottom, row)
-        left, right = min(left, column), max(right, column)
-    result = _Range(max(0, bottom - top + 1), max(0, right - left + 1), errors)
-    refuse_range(result.rows, result.columns)
-    return result
+def _checked(data: bytes) -> int:
+    """Refuse a sheet whose cells reach too far; give the number of those with an error."""
+    reach = _Reach()
+    for event, row in each_event(data, "row"):
+        if event == "end":
+            reach.add(row)
+            row.clear()
+    refuse_range(max(0, reach.bottom - reach.top + 1), max(0, reach.right - reach.left + 1))
+    return reach.errors
 
 
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters.upper():
-        number = 26 * number + letter - 64
-    return number
+class _Reach:
+    """From where to where the cells of a sheet stand that hold something."""
+
+    def __init__(self) -> None:
+        self.errors = 0
+        self.top = self.left = 1 << 62
+        self.bottom = self.right = 0
+        self._row = 0
+        self._columns: dict[str, int] = {}
+
+    def add(self, row: Element) -> None:
+        """Look at a row; cells without a place follow the one before."""
+        place_in_row = number(row.get("r"), self._row + 1, most=1 << 40)
+        column = 0
+        left, right = self.left, self.right
+        for cell in row:
+            place = cell.get("r")
+            if place is None:
+                column += 1
+            else:
+                letters = place.rstrip("0123456789")
+                column = self._columns.get(letters) or self._column(letters)
+                place_in_row = int(place[len(letters) :][:9] or 0)
+            # Without a value it is there for its border or its colour.
+            if len(cell):
+                self.errors += cell.get("t") == "e"
+                left = min(left, column)
+                right = max(right, column)
+                self.top = min(self.top, place_in_row)
+                self.bottom = max(self.bottom, place_in_row)
+        self.left, self.right, self._row = left, right, place_in_row
+
+    def _column(self, letters: str) -> int:
+        if not (0 < len(letters) <= 3 and letters.isascii() and letters.isalpha()):
+            raise BadInput("a cell without a place", code=FailureCode.CORRUPT)
+        found = 0
+        for letter in letters.upper():
+            found = 26 * found + ord(letter) - 64
+        self._columns[letters] = found
+        return found
 
 
 def _comments(archive: Archive, part: str) -> Iterator[str]:
