@@ -85,6 +85,7 @@ KINDS = [
     ),
     (zipped("notes.txt"), "a.docx", "application/zip", "ZIP archive"),
     (zipped("docProps/app.xml", "docProps/thumbnail.jpeg"), "a.docm", WORD, "Word document"),
+    (zipped("[content_types].xml", "XL\\workbook.xml"), "a", f"{OFFICE}spreadsheetml.sheet", "Excel workbook"),
     (zipped("excl/a.txt", "keyword/b.txt"), "a", "application/zip", "ZIP archive"),
     (zipped("excl/a.txt", first=b"xl/"), "a", "application/zip", "ZIP archive"),
     (zipped("mimetype", first=f"{OPEN}spreadsheet".encode()), "a", f"{OPEN}spreadsheet", "OpenDocument spreadsheet"),

@@ -36,14 +36,14 @@ _MARKS = tuple((offset, mark, each) for each in FILE_TYPES for offset, mark in e
 # Encrypted documents of new Office versions lie in the container of the old ones, which have these streams.
 _OLD_STREAMS = tuple(name.encode("utf-16-le") for name in ("WordDocument", "Workbook", "PowerPoint Document"))
 # Members that every document has; their names may come first where the telling ones do not.
-_OFFICE_MEMBERS = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"customXml/")
+_OFFICE_MEMBERS = (b"[content_types].xml", b"_rels/", b"docprops/", b"customxml/")
 _OPEN_MEMBERS = (
     b"content.xml",
     b"styles.xml",
     b"meta.xml",
     b"settings.xml",
-    b"META-INF/manifest.xml",
-    b"Configurations2/",
+    b"meta-inf/manifest.xml",
+    b"configurations2/",
 )
 _LOCAL_HEADER, _LOCAL_HEADER_BYTES = b"PK\x03\x04", 30
 _MEMBERS = tuple((member, each) for each in FILE_TYPES for member in each.members)
@@ -85,13 +85,13 @@ def _container(head: bytes, filename: str) -> FileType:
 
 
 def _member_names(head: bytes) -> list[bytes]:
-    """The names of the members that begin within a file's head; the last one may be cut."""
+    """The names of the members that begin within a file's head, as they ought to be written; the last may be cut."""
     names = []
     start = head.find(_LOCAL_HEADER)
     while start >= 0:
         begins = start + _LOCAL_HEADER_BYTES
         length = int.from_bytes(head[start + 26 : start + 28], "little")
-        names.append(head[begins : begins + length])
+        names.append(head[begins : begins + length].replace(b"\\", b"/").lower())
         start = head.find(_LOCAL_HEADER, start + 4)
     return names
 

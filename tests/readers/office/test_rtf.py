@@ -18,6 +18,7 @@ BODIES = [
     ),
     ("seen {\\v unseen}{\\deleted gone}end", "seen end"),
     ("a{\\*\\unknown never}{\\pict\\wmetafile8 00ff}{\\*\\bkmkstart x}b", "ab"),
+    ("Text{\\*\\pgdsctbl{\\pgdsc0{\\header Never}}}", "Text"),
     ("before\\bin5 \0{}\\{after", "beforeafter"),
     (
         "\\trowd\\intbl A\\cell B\\cell\\row\\intbl 1\\par one\\cell 2|\\cell\\row\\pard after",

@@ -1,7 +1,13 @@
 """Presentations of PowerPoint and OpenDocument: a slide is a page, its title first, then from the top left on."""
 
+import io
+import zipfile
+
 from tests.readers.office.conftest import Read
 from tests.readers.office.files import SHOW, SLIDES, notes, odf, odf_row, pptx, relations, shape
+from webapp.readers.filetypes import OPEN
+
+CHART_KIND = f"{OPEN}chart"
 
 
 def points(name: str, *values: str) -> str:
@@ -108,3 +114,17 @@ def test_the_slides_of_an_open_document(read: Read) -> None:
     )
     assert found.tables[0].page == 1
     assert found.warnings == ("Hidden in the show, and read all the same: slide 2.",)
+
+
+def test_a_recording_in_an_open_document_is_no_powerpoint_part(read: Read) -> None:
+    body = f"<draw:page>{drawn('one', '1cm')}</draw:page>"
+    assert read(odf(SHOW, body, more={"ppt/media/media1.mp3": b"x"}), SHOW).pages[0].text == "one"
+
+
+def test_the_values_of_a_chart_in_an_open_document(read: Read) -> None:
+    table = f"<table:table>{odf_row('', 'Ships')}{odf_row('2025', '12')}</table:table>"
+    with zipfile.ZipFile(io.BytesIO(odf(CHART_KIND, f"<chart>{table}</chart>"))) as archive:
+        chart = archive.read("content.xml")
+    body = '<draw:page><draw:frame><draw:object xlink:href="./Object 1"/></draw:frame></draw:page>'
+    found = read(odf(SHOW, body, more={"Object 1/content.xml": chart}), SHOW)
+    assert found.tables[0].rows == (("", "Ships"), ("2025", "12"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.office.archive import Archive
+from webapp.readers.office.archive import Archive, inside
 from webapp.readers.office.blocks import Blocks, Tables, escaped, heading, link, nested_table, note, one_line, paragraph
 from webapp.readers.office.odf_styles import OdfStyles
 from webapp.readers.office.xml import Element, attribute, child, children, name_of, number, parse_xml
@@ -38,7 +38,8 @@ _DRAWINGS = {
 class OdfWalk:
     """Walks through one document, and keeps its tables, notes and comments on the way."""
 
-    def __init__(self, styles: OdfStyles) -> None:
+    def __init__(self, archive: Archive, styles: OdfStyles) -> None:
+        self._archive = archive
         self.tables = Tables()
         self.notes: list[str] = []
         self.comments: list[str] = []
@@ -149,16 +150,17 @@ class OdfWalk:
         match name:
             case "s":
                 return " " * max(1, number(attribute(element, "c"), 1, most=SPACES_MAX))
-            case "tab":
-                return " "
-            case "line-break":
-                return "\n"
+            case "tab" | "line-break":
+                return " " if name == "tab" else "\n"
             case "a":
                 return link(self._text(element), attribute(element, "href"))
             case "span" if self._styles.is_hidden(attribute(element, "style-name")):
                 return ""
             case "note":
                 return self._note(element)
+            case "object":
+                self._chart(inside("", attribute(element, "href")))
+                return ""
             case "annotation":
                 self.comment(element)
                 return ""
@@ -178,6 +180,13 @@ class OdfWalk:
         for each in children(element, "table"):
             self._boxes.append(_wrapped(each))
         return f" {words} {inner}" if words else inner
+
+    def _chart(self, folder: str) -> None:
+        """The values behind a chart, which is a document of its own within this one."""
+        data = self._archive.read_if_there(f"{folder}/content.xml") if folder else None
+        root = None if data is None else parse_xml(data)
+        for each in list(children(child(root, "body", "chart", "chart"), "table")):
+            self._boxes.append(_wrapped(each))
 
     def _note(self, element: Element) -> str:
         mark = str(len(self.notes) + 1)

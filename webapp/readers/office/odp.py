@@ -24,7 +24,7 @@ def read_odp(archive: Archive) -> Content:
     """Read all slides."""
     root, styles = open_document(archive)
     names = OdfStyles(styles, root)
-    walk = OdfWalk(names)
+    walk = OdfWalk(archive, names)
     pages = list(children(child(root, "body", "presentation"), "page"))
     if len(pages) > SLIDES_MAX:
         raise BadInput(f"more than {SLIDES_MAX} slides", code=FailureCode.TOO_LARGE)

@@ -10,7 +10,7 @@ from webapp.readers.office.xml import Element, child, name_of, within
 def read_odt(archive: Archive) -> Content:
     """Read the document: headers, text, footers, then notes and comments."""
     root, styles = open_document(archive)
-    walk = OdfWalk(OdfStyles(styles, root))
+    walk = OdfWalk(archive, OdfStyles(styles, root))
     body = child(root, "body", "text")
     blocks = [] if body is None else walk.flow(body)
     heads, feet = _margins(walk, styles, "header"), _margins(walk, styles, "footer")

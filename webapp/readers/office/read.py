@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.filetypes import OPEN
 from webapp.readers.office.archive import Archive
 from webapp.readers.office.content import Content, extraction
 from webapp.readers.office.docx import read_docx
@@ -14,6 +15,7 @@ from webapp.readers.office.ods import read_ods
 from webapp.readers.office.odt import read_odt
 from webapp.readers.office.pptx import read_pptx
 from webapp.readers.office.properties import read_properties
+from webapp.readers.office.relations import main_part
 from webapp.readers.office.xlsx import read_xlsx
 from webapp.sandbox.child import Report
 
@@ -32,19 +34,22 @@ def parse_office(arguments: dict[str, object], report: Report) -> object:
 
 
 def _content(archive: Archive, report: Report) -> Content:
-    if any(archive.names("xl/")):
-        return read_xlsx(archive, report)
-    if any(archive.names("word/")):
-        return read_docx(archive)
-    if any(archive.names("ppt/")):
-        return read_pptx(archive, report)
-    if archive.has("content.xml"):
-        return _open_document(archive, report)
+    kind = (archive.read_if_there("mimetype") or b"").decode("ascii", "replace").strip()
+    if kind.startswith(OPEN) or archive.has("content.xml"):
+        return _open_document(archive, kind, report)
+    # The part that the file calls its main one; where it names none, the folders tell.
+    part = main_part(archive, "")
+    for name in (part, *archive.names("")):
+        if name.startswith("word/"):
+            return read_docx(archive)
+        if name.startswith("xl/"):
+            return read_xlsx(archive, report)
+        if name.startswith("ppt/"):
+            return read_pptx(archive, report)
     raise BadInput("no document that is read", code=FailureCode.CORRUPT)
 
 
-def _open_document(archive: Archive, report: Report) -> Content:
-    kind = (archive.read_if_there("mimetype") or b"").decode("ascii", "replace").strip()
+def _open_document(archive: Archive, kind: str, report: Report) -> Content:
     if "spreadsheet" in kind:
         return read_ods(archive, report)
     return read_odp(archive) if "presentation" in kind else read_odt(archive)

@@ -22,6 +22,8 @@ PROGRESS_TOKENS = 200_000
 COMMENT = "Comment: {text}"
 CUT = "The file ends in the middle: something may be missing at its end."
 
+# Texts that stand in groups of which nothing else is read.
+_WITHIN_UNSEEN = frozenset({"box", "title", "author"})
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|[\r\n]+|([^\\{}\r\n]+)|\\"
 )
@@ -185,8 +187,9 @@ class _Reader:
 
     def _begin(self, kind: str) -> None:
         """A text beside the main one; nothing where that stands in something that is not shown."""
-        if self._group.is_hidden or self._group.is_deleted:
-            self._group = replace(self._group, text=None)
+        is_unseen = self._group.text is None and kind not in _WITHIN_UNSEEN
+        if is_unseen or self._group.is_hidden or self._group.is_deleted:
+            self._group = replace(self._group, text=None, is_optional=False)
             return
         text = RtfText(self._tables)
         self._texts[kind].append(text)
