@@ -316,6 +316,18 @@ def test_it_is_read_all_the_same(read: Read, name: str) -> None:
 
 
 @pytest.mark.slow
+def test_many_notes_and_long_lists_take_little_time(read: Read) -> None:
+    """Work that grows with the square of their number would run into the time limit."""
+    count = 40_000
+    marks = "".join(f'<w:r><w:footnoteReference w:id="{number}"/></w:r>' for number in range(count))
+    said = "".join(f'<w:footnote w:id="{number}">{p("said")}</w:footnote>' for number in range(count))
+    found = read(docx(f"<w:p>{marks}</w:p>", also={"footnotes": said}), WORD)
+    assert found.markdown.endswith(f"\\[^{count}]: said")
+    items = "".join(f"<text:list-item><text:p>item {number}</text:p></text:list-item>" for number in range(count))
+    assert read(odf(TEXT, f"<text:list>{items}</text:list>"), TEXT).markdown.endswith(f"- item {count - 1}")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("content_type", [WORD, EXCEL, SLIDES, TEXT, SHEETS, SHOW, RTF])
 def test_damage_ends_in_an_error_or_a_document(read: Read, content_type: str) -> None:
     good = {

@@ -22,33 +22,37 @@ class Blocks:
     """A text's blocks in reading order; items of one list stand in one block, each under its parent."""
 
     def __init__(self) -> None:
-        self.done: list[str] = []
+        self._done: list[str] = []
+        self._items: list[str] = []
+        """The list that may still go on; put together at its end, since it can be long."""
         self._open: list[tuple[int, int]] = []
         """The items that the next one may stand under: the level of each, and where its text begins."""
+
+    @property
+    def done(self) -> list[str]:
+        """All blocks."""
+        if self._items:
+            self._done.append("\n".join(self._items))
+            self._items, self._open = [], []
+        return self._done
 
     def add(self, *blocks: str) -> None:
         """Add blocks that are no items; they end a list."""
         found = [block for block in blocks if block.strip()]
         if found:
-            self._open = []
-            self.done += found
+            self.done.extend(found)
 
     def item(self, level: int, label: str, text: str) -> None:
         """Add an item; a label that Markdown does not know stands in its text."""
         if not text:
             return
-        continues = bool(self._open)
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
         indent = self._open[-1][1] if self._open else 0
         marker = f"{label} " if _NUMBER_LABEL.fullmatch(label) else f"- {label} " if label else "- "
         begins = indent + (len(marker) if _NUMBER_LABEL.fullmatch(label) else 2)
         self._open.append((level, begins))
-        line = " " * indent + marker + text.replace("\n", "\n" + " " * begins)
-        if continues:
-            self.done[-1] += "\n" + line
-        else:
-            self.done.append(line)
+        self._items.append(" " * indent + marker + text.replace("\n", "\n" + " " * begins))
 
 
 class Tables:

@@ -6,7 +6,7 @@ from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Page, Table
 from webapp.readers.language import guess_language
 from webapp.readers.office.properties import Properties
-from webapp.readers.page_markdown import assemble, first_heading, without_marks
+from webapp.readers.page_markdown import assemble, first_heading, plain, without_marks
 
 NAME = "local"
 SAMPLE_CHARACTERS = 100_000
@@ -22,7 +22,7 @@ class Content:
     is_paged: bool
     tables: list[Table] = field(default_factory=list)
     title: str | None = None
-    """The title that stands in the text."""
+    """The title that stands in the text, as Markdown."""
     warnings: list[str] = field(default_factory=list)
     is_partial: bool = False
 
@@ -33,7 +33,7 @@ def extraction(content: Content, properties: Properties) -> Extraction:
     if not any(pages):
         raise BadInput("the document holds no text", code=FailureCode.NO_TEXT)
     markdown = assemble(pages) if content.is_paged else pages[0]
-    title = properties.title or content.title or first_heading(markdown)
+    title = properties.title or plain(content.title or "") or first_heading(markdown)
     return Extraction(
         extractor=NAME,
         version="",

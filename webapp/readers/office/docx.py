@@ -1,5 +1,6 @@
 """Word documents: everything that a reader sees, in reading order, with tracked changes as if they were accepted."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from webapp.readers.office.archive import Archive
@@ -89,6 +90,7 @@ class _Walk:
         self._lists = lists
         self._boxes: list[Element] = []
         self._marks: dict[tuple[str, str], str] = {}
+        self._note_counts: Counter[str] = Counter()
         self._table_depth = 0
 
     def flow(self, container: Element) -> list[str]:
@@ -191,9 +193,12 @@ class _Walk:
         return own if own is not None else hidden or self._styles.is_hidden(style_id)
 
     def _mark(self, kind: str, note_id: str) -> str:
-        start = "" if kind == "footnote" else "e"
-        count = sum(marked == kind for marked, _ in self._marks) + 1 if (kind, note_id) not in self._marks else 0
-        return self._marks.setdefault((kind, note_id), f"{start}{count}")
+        """What stands for a note in the text: a number for footnotes, e and a number for endnotes."""
+        if (kind, note_id) not in self._marks:
+            self._note_counts[kind] += 1
+            start = "" if kind == "footnote" else "e"
+            self._marks[kind, note_id] = f"{start}{self._note_counts[kind]}"
+        return self._marks[kind, note_id]
 
     def _table(self, element: Element) -> list[str]:
         self._table_depth += 1

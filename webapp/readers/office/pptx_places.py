@@ -38,6 +38,7 @@ class Places:
         self._archive = archive
         self._width = width if width > 0 else USUAL_WIDTH
         self._height = height if height > 0 else USUAL_HEIGHT
+        self._parts: dict[str, list[str]] = {}
         self._known: dict[str, dict[tuple[str, str], Element]] = {}
 
     def shapes(self, tree: Element | None, layouts: list[str]) -> Iterator[tuple[Element, Box]]:
@@ -72,13 +73,19 @@ class Places:
             return None
         kind, index = attribute(found, "type"), attribute(found, "idx")
         for layout in layouts:
-            for part in (layout, *(each.target for each in Relations(self._archive, layout).of_kind("slideMaster"))):
+            for part in self._layout_and_master(layout):
                 known = self._placeholders(part)
                 place = known.get(("", index)) if index else None
                 place = known.get((kind or "body", "")) if place is None or _offset(place) is None else place
                 if place is not None and _offset(place) is not None:
                     return place
         return None
+
+    def _layout_and_master(self, layout: str) -> list[str]:
+        if layout not in self._parts:
+            masters = Relations(self._archive, layout).of_kind("slideMaster")
+            self._parts[layout] = [layout, *(each.target for each in masters)]
+        return self._parts[layout]
 
     def _placeholders(self, part: str) -> dict[tuple[str, str], Element]:
         if part not in self._known:

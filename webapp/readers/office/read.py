@@ -1,4 +1,4 @@
-"""The sandboxed job that reads Office documents: which kind one is, its list of parts says, whatever its name is."""
+"""The sandboxed job that reads Office documents. The parts of the file, not its name, decide which reader takes it."""
 
 import sys
 from pathlib import Path

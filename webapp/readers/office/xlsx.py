@@ -83,7 +83,7 @@ def _checked(data: bytes) -> int:
 
 
 class _Reach:
-    """From where to where the cells of a sheet stand that hold something."""
+    """The rectangle that holds all cells of a sheet with something in them."""
 
     def __init__(self) -> None:
         self.errors = 0
