@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 from tests import samples
+from webapp.readers.filetypes import OFFICE, OPEN
 from webapp.readers.sniff import HEAD_BYTES, mismatch, sniff
 
 
@@ -18,6 +19,8 @@ def zipped(*names: str, first: bytes = b"") -> bytes:
     return out.getvalue()
 
 
+WORD = f"{OFFICE}wordprocessingml.document"
+OLD_WORD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500) + "WordDocument".encode("utf-16-le") + bytes(500)
 KINDS = [
     (samples.report_pdf(), "a.txt", "application/pdf", "PDF document"),
     (b"\n\n" + b"x" * 900 + b"\n" + samples.report_pdf(), "a", "application/pdf", "PDF document"),
@@ -81,6 +84,14 @@ KINDS = [
         "Word document",
     ),
     (zipped("notes.txt"), "a.docx", "application/zip", "ZIP archive"),
+    (zipped("docProps/app.xml", "docProps/thumbnail.jpeg"), "a.docm", WORD, "Word document"),
+    (zipped("[content_types].xml", "XL\\workbook.xml"), "a", f"{OFFICE}spreadsheetml.sheet", "Excel workbook"),
+    (zipped("excl/a.txt", "keyword/b.txt"), "a", "application/zip", "ZIP archive"),
+    (zipped("excl/a.txt", first=b"xl/"), "a", "application/zip", "ZIP archive"),
+    (zipped("mimetype", first=f"{OPEN}spreadsheet".encode()), "a", f"{OPEN}spreadsheet", "OpenDocument spreadsheet"),
+    (zipped("mimetype", first=f"{OPEN}text-template".encode()), "a", f"{OPEN}text", "OpenDocument text"),
+    (zipped("meta.xml", "content.xml"), "a.odp", f"{OPEN}presentation", "OpenDocument presentation"),
+    (zipped("meta.xml", "content.xml"), "a", "application/zip", "ZIP archive"),
     (b"\x89PNG\r\n\x1a\n" + bytes(20), "a.pdf", "image/png", "PNG image"),
     (b"\xff\xd8\xff\xe0" + bytes(20), "a", "image/jpeg", "JPEG image"),
     (b"GIF89a" + bytes(20), "a", "image/gif", "GIF image"),
@@ -94,6 +105,8 @@ KINDS = [
     (b"\0\0\0\x20ftypM4A " + bytes(20), "a", "audio/mp4", "M4A recording"),
     (b"\x1aE\xdf\xa3" + bytes(20), "a", "video/x-matroska", "Matroska or WebM video"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(20), "a.doc", "application/x-ole-storage", "old Office file"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(20), "locked.docx", WORD, "Word document"),
+    (OLD_WORD, "renamed.docx", "application/x-ole-storage", "old Office file"),
     (b"{\\rtf1 text}", "a", "application/rtf", "RTF document"),
     (b"<!-- c --> \n<!DOCTYPE HTML><html>", "a.txt", "text/html", "HTML page"),
     (b'<?xml version="1.0"?><svg xmlns="x">', "a.png", "image/svg+xml", "SVG image"),

@@ -9,7 +9,8 @@ from tests.web.people import Browser, Program
 from tests.web.shelves import read_json, send, services_of
 from webapp.web import kinds
 
-READ_HERE = "PDF, EPUB, plain text, Markdown, CSV tables, HTML, XML, e-mail"
+DOCUMENTS = "PDF, EPUB, Word, Excel, PowerPoint, OpenDocument, RTF"
+READ_HERE = f"{DOCUMENTS}, plain text, Markdown, CSV tables, HTML, XML, e-mail"
 
 
 class _EverythingSlowly:
@@ -22,12 +23,13 @@ class _EverythingSlowly:
 def test_they_are_those_of_the_providers(app: Flask) -> None:
     local = services_of(app).providers
     assert kinds.words(local) == f"{READ_HERE}, and recordings"
-    assert ".docx" not in kinds.choices(local)
+    assert {".docx", ".ods", ".rtf", ".csv"} < set(kinds.choices(local).split(","))
+    assert ".heic" not in kinds.choices(local)
     without_speech = replace(local, speech=None)
     assert kinds.words(without_speech) == READ_HERE.replace(" e-mail", " and e-mail")
     with_service = replace(local, remote_extractor=cast("Any", _EverythingSlowly()))
-    assert kinds.words(with_service).startswith("PDF, EPUB, Word, Excel, PowerPoint, pictures of pages,")
-    assert ".docx" in kinds.choices(with_service)
+    assert kinds.words(with_service).startswith(f"{DOCUMENTS}, pictures of pages,")
+    assert ".heic" in kinds.choices(with_service)
 
 
 def test_the_page_and_a_refusal_name_them(browser: Browser, program: Program) -> None:

@@ -13,11 +13,13 @@ HTML, XML = "text/html", "application/xml"
 CSV, TSV = "text/csv", "text/tab-separated-values"
 MAIL, MAILBOX = "message/rfc822", "application/mbox"
 OPEN = "application/vnd.oasis.opendocument."
+OLE, RTF = "application/x-ole-storage", "application/rtf"
 _PICTURES, _SOUND = "pictures of pages", "recordings"
 _TEXT = "webapp.readers.text:parse_text"
 _MAIL = "webapp.readers.mail.read:"
 _DATA = "webapp.readers.data.read:"
 _WEB = "webapp.readers.web.read:"
+_DOCUMENT, _RICH_TEXT = "webapp.readers.office.read:parse_office", "webapp.readers.office.rtf:parse_rtf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class FileType:
     marks: tuple[tuple[int, bytes], ...] = ()
     """Bytes that it begins with, and where they are."""
     members: tuple[bytes, ...] = ()
-    """Names of members that tell it from other zip containers."""
+    """What tells it from other zip containers: a word in its first member, or the folder that its members stand in."""
     group: str = ""
     """What the pages call all files of this sort, where they say what is read here."""
     reader: str = ""
@@ -54,18 +56,55 @@ _BOOK = (EPUB.encode(), b"META-INF/container.xml")
 FILE_TYPES = (
     FileType(PDF, "PDF document", (".pdf",), group="PDF", reader="webapp.readers.pdf.read:parse_pdf"),
     FileType(EPUB, "EPUB book", (".epub",), members=_BOOK, group="EPUB", reader="webapp.readers.epub.read:parse_epub"),
-    FileType(OPEN + "text", "OpenDocument text", members=(OPEN.encode() + b"text",)),
-    FileType(OPEN + "spreadsheet", "OpenDocument spreadsheet", members=(OPEN.encode() + b"spreadsheet",)),
-    FileType(OPEN + "presentation", "OpenDocument presentation", members=(OPEN.encode() + b"presentation",)),
-    FileType(OFFICE + "wordprocessingml.document", "Word document", (".docx",), members=(b"word/",), group="Word"),
-    FileType(OFFICE + "spreadsheetml.sheet", "Excel workbook", (".xlsx",), members=(b"xl/",), group="Excel"),
+    FileType(
+        OFFICE + "wordprocessingml.document",
+        "Word document",
+        (".docx", ".docm", ".dotx", ".dotm"),
+        members=(b"word/",),
+        group="Word",
+        reader=_DOCUMENT,
+    ),
+    FileType(
+        OFFICE + "spreadsheetml.sheet",
+        "Excel workbook",
+        (".xlsx", ".xlsm", ".xltx", ".xltm"),
+        members=(b"xl/",),
+        group="Excel",
+        reader=_DOCUMENT,
+    ),
     FileType(
         OFFICE + "presentationml.presentation",
         "PowerPoint presentation",
-        (".pptx",),
+        (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
         members=(b"ppt/",),
         group="PowerPoint",
+        reader=_DOCUMENT,
     ),
+    FileType(
+        OPEN + "text",
+        "OpenDocument text",
+        (".odt", ".ott"),
+        members=(OPEN.encode() + b"text",),
+        group="OpenDocument",
+        reader=_DOCUMENT,
+    ),
+    FileType(
+        OPEN + "spreadsheet",
+        "OpenDocument spreadsheet",
+        (".ods", ".ots"),
+        members=(OPEN.encode() + b"spreadsheet",),
+        group="OpenDocument",
+        reader=_DOCUMENT,
+    ),
+    FileType(
+        OPEN + "presentation",
+        "OpenDocument presentation",
+        (".odp", ".otp"),
+        members=(OPEN.encode() + b"presentation",),
+        group="OpenDocument",
+        reader=_DOCUMENT,
+    ),
+    FileType(RTF, "RTF document", (".rtf",), ((0, b"{\\rtf"),), group="RTF", reader=_RICH_TEXT),
     FileType(ZIP, "ZIP archive", (".zip",)),
     FileType("image/png", "PNG image", (".png",), ((0, b"\x89PNG\r\n\x1a\n"),), group=_PICTURES),
     FileType("image/jpeg", "JPEG image", (".jpg", ".jpeg"), ((0, b"\xff\xd8\xff"),), group=_PICTURES),
@@ -117,8 +156,7 @@ FILE_TYPES = (
         demuxer="matroska",
     ),
     FileType("video/x-msvideo", "AVI video", (".avi",), ((8, b"AVI "),), group=_SOUND, demuxer="avi"),
-    FileType("application/x-ole-storage", "old Office file", (), ((0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),)),
-    FileType("application/rtf", "RTF document", (), ((0, b"{\\rtf"),)),
+    FileType(OLE, "old Office file", (), ((0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),)),
     FileType("application/postscript", "PostScript file", (), ((0, b"%!PS"),)),
     FileType("application/x-7z-compressed", "7-Zip archive", (), ((0, b"7z\xbc\xaf'\x1c"),)),
     FileType("application/vnd.rar", "RAR archive", (), ((0, b"Rar!\x1a\x07"),)),

@@ -14,6 +14,8 @@ from webapp.readers.filetypes import (
     MARKDOWN,
     OCTETS,
     OFFICE,
+    OLE,
+    OPEN,
     PDF,
     PLAIN,
     TSV,
@@ -44,6 +46,19 @@ _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _ELEMENT = re.compile(rb"<[!A-Za-z_][^<>]{0,1000}+>")
 _PLAIN, _BY_NAME = {PLAIN, MARKDOWN}, {MARKDOWN, CSV, TSV}
 _MARKS = tuple((offset, mark, each) for each in FILE_TYPES for offset, mark in each.marks)
+# Encrypted documents of new Office versions lie in the container of the old ones, which have these streams.
+_OLD_STREAMS = tuple(name.encode("utf-16-le") for name in ("WordDocument", "Workbook", "PowerPoint Document"))
+# Members that every document has; their names may come first where the telling ones do not.
+_OFFICE_MEMBERS = (b"[content_types].xml", b"_rels/", b"docprops/", b"customxml/")
+_OPEN_MEMBERS = (
+    b"content.xml",
+    b"styles.xml",
+    b"meta.xml",
+    b"settings.xml",
+    b"meta-inf/manifest.xml",
+    b"configurations2/",
+)
+_LOCAL_HEADER, _LOCAL_HEADER_BYTES = b"PK\x03\x04", 30
 _MEMBERS = tuple((member, each) for each in FILE_TYPES for member in each.members)
 
 
@@ -56,7 +71,7 @@ def sniff(head: bytes, filename: str) -> FileType:
         return _container(head, filename)
     for offset, mark, found in _MARKS:
         if head.startswith(mark, offset) and not _is_prose(mark, offset, head):
-            return found
+            return _locked(head, filename) if found.content_type == OLE else found
     if _is_pdf(head, filename):
         return filetype(PDF)
     return _frames(head) or _text(head, filename)
@@ -70,15 +85,36 @@ def mismatch(filename: str, content_type: str) -> bool:
 
 
 def _container(head: bytes, filename: str) -> FileType:
+    names = _member_names(head)
     for member, found in _MEMBERS:
-        if member in head:
+        if any(name.startswith(member) for name in names) if member.endswith(b"/") else member in head:
             return found
     promised = promised_by(filename) or ""
-    # Some writers put the members that tell an Office file's type at its end.
-    if b"[Content_Types].xml" in head and promised.startswith(OFFICE):
-        return filetype(promised)
+    # Some writers put the members that tell a document's type at its end.
+    for start, usual in ((OFFICE, _OFFICE_MEMBERS), (OPEN, _OPEN_MEMBERS)):
+        if promised.startswith(start) and any(name.startswith(usual) for name in names):
+            return filetype(promised)
     # Whatever its first member is: one that is no book is found out when it is read.
     return filetype(EPUB if promised == EPUB else ZIP)
+
+
+def _member_names(head: bytes) -> list[bytes]:
+    """The names of the members that begin within a file's head, as they ought to be written; the last may be cut."""
+    names = []
+    start = head.find(_LOCAL_HEADER)
+    while start >= 0:
+        begins = start + _LOCAL_HEADER_BYTES
+        length = int.from_bytes(head[start + 26 : start + 28], "little")
+        names.append(head[begins : begins + length].replace(b"\\", b"/").lower())
+        start = head.find(_LOCAL_HEADER, start + 4)
+    return names
+
+
+def _locked(head: bytes, filename: str) -> FileType:
+    """What an old container is: one whose name promises a new document is that one, locked by a password."""
+    promised = promised_by(filename) or ""
+    is_new = promised.startswith(OFFICE) and not any(stream in head for stream in _OLD_STREAMS)
+    return filetype(promised if is_new else OLE)
 
 
 def _is_pdf(head: bytes, filename: str) -> bool:

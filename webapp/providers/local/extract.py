@@ -11,7 +11,20 @@ from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ParserCra
 from webapp.providers.local.versions import installed
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import Extraction
-from webapp.readers.filetypes import CSV, EPUB, FILE_TYPES, MAIL, MAILBOX, MARKDOWN, PDF, TSV, filetype
+from webapp.readers.filetypes import (
+    CSV,
+    EPUB,
+    FILE_TYPES,
+    MAIL,
+    MAILBOX,
+    MARKDOWN,
+    OFFICE,
+    OPEN,
+    PDF,
+    RTF,
+    TSV,
+    filetype,
+)
 from webapp.readers.sniff import HEAD_BYTES, sniff
 from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
@@ -24,11 +37,12 @@ TEXT_BYTES_MAX = 50_000_000
 BOOK_BYTES_MAX = 256 << 20
 MAIL_BYTES_MAX = 128 << 20
 CHECK_SECONDS = 20.0
+PARSERS = ("liteparse", "pypdfium2", "lxml", "python-calamine", "chardet")
 READERS = sorted({each.reader for each in FILE_TYPES if each.reader})
 
 
 class LocalExtractor:
-    """An Extractor for all kinds of files that have a reader."""
+    """An Extractor for all types of files that have a reader here."""
 
     name = "local"
 
@@ -40,7 +54,7 @@ class LocalExtractor:
         text_bytes_max: int = TEXT_BYTES_MAX,
         requires_locks: bool = False,
     ) -> None:
-        parsers = "+".join(f"{name}-{installed(name)}" for name in ("liteparse", "pypdfium2", "lxml", "chardet"))
+        parsers = "+".join(f"{name}-{installed(name)}" for name in PARSERS)
         self.version = f"{RULES}+{parsers}"
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
@@ -133,6 +147,9 @@ class LocalExtractor:
             return {"bytes_max": MAIL_BYTES_MAX}
         if content_type in {CSV, TSV}:
             return {"bytes_max": self._text_bytes_max, "delimiter": "," if content_type == CSV else "\t"}
+        # Documents have limits of their own, for what unfolds out of them.
+        if content_type.startswith((OFFICE, OPEN)) or content_type == RTF:
+            return {}
         return {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN}
 
 

@@ -1,0 +1,152 @@
+"""The Markdown that Office documents become: paragraphs, headings, nested lists, tables, notes."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.extraction import Table
+
+CELLS_MAX = 5_000_000
+COLUMNS_MAX = 200
+HEADING_MAX = 6
+
+_SPECIAL = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])")
+_LINE_START = re.compile(r"^(?:#{1,6}(?=\s)|>|[-+](?=\s)|\d{1,9}(?=[.)]\s))", re.MULTILINE)
+_NUMBER_LABEL = re.compile(r"\d{1,9}[.)]")
+_IS_ONE_WORD = re.compile(r"\S+(?:\s+[\"'(].*)?")
+_LINK_ADDRESS = re.compile(r"(?:https?://|mailto:)[^\s<>()\\]+")
+LINK_MAX = 2_000
+
+
+class Blocks:
+    """A text's blocks in reading order; items of one list stand in one block, each under its parent."""
+
+    def __init__(self) -> None:
+        self._done: list[str] = []
+        self._items: list[str] = []
+        """The list that may still go on; put together at its end, since it can be long."""
+        self._open: list[tuple[int, int]] = []
+        """The items that the next one may stand under: the level of each, and where its text begins."""
+
+    @property
+    def done(self) -> list[str]:
+        """All blocks."""
+        if self._items:
+            self._done.append("\n".join(self._items))
+            self._items, self._open = [], []
+        return self._done
+
+    def add(self, *blocks: str) -> None:
+        """Add blocks that are no items; they end a list."""
+        found = [block for block in blocks if block.strip()]
+        if found:
+            self.done.extend(found)
+
+    def item(self, level: int, label: str, text: str) -> None:
+        """Add an item; a label that Markdown does not know stands in its text."""
+        if not text:
+            return
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        indent = self._open[-1][1] if self._open else 0
+        marker = f"{label} " if _NUMBER_LABEL.fullmatch(label) else f"- {label} " if label else "- "
+        begins = indent + (len(marker) if _NUMBER_LABEL.fullmatch(label) else 2)
+        self._open.append((level, begins))
+        self._items.append(" " * indent + marker + text.replace("\n", "\n" + " " * begins))
+
+
+class Tables:
+    """The tables of one document, as data and as Markdown; all cells are counted."""
+
+    def __init__(self) -> None:
+        self.found: list[Table] = []
+        self._cells = 0
+
+    def add(self, rows: Iterable[Sequence[str]], *, page: int | None = None, caption: str | None = None) -> list[str]:
+        """Keep a table and give its blocks; a single column is layout, and its cells are paragraphs."""
+        kept = trimmed([[*row] for row in rows])
+        width = len(kept[0]) if kept else 0
+        self._cells += width * len(kept)
+        if self._cells > CELLS_MAX:
+            raise BadInput(f"more than {CELLS_MAX} cells in tables", code=FailureCode.TOO_LARGE)
+        if width <= 1:
+            return [paragraph(escaped(row[0])) for row in kept]
+        self.found.append(Table(page=page, rows=tuple(map(tuple, kept)), caption=caption))
+        return [table_markdown(kept)]
+
+
+def trimmed(rows: Sequence[list[str]]) -> list[list[str]]:
+    """The rows that hold text, all of one width, without empty columns at their end; what is too wide goes last."""
+    rows = [row for row in rows if any(row)]
+    width = max((max(index for index, cell in enumerate(row, 1) if cell) for row in rows), default=0)
+    if width > COLUMNS_MAX:
+        rows = [_narrow(row) for row in rows]
+        width = COLUMNS_MAX
+    return [row[:width] + [""] * (width - len(row)) for row in rows]
+
+
+def table_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of plain texts as a table; the first row is its heading."""
+    lines = [table_line(row) for row in rows]
+    lines.insert(1, f"|{' --- |' * len(rows[0])}")
+    return "\n".join(lines)
+
+
+def table_line(cells: Sequence[str]) -> str:
+    """One row of a table."""
+    line = "\x1f".join(cells)
+    if not line.isalnum():
+        line = escaped(line).replace("|", "\\|").replace("\n", " ")
+    return f"| {line.replace(chr(0x1F), ' | ')} |"
+
+
+def nested_table(rows: Iterable[Sequence[str]]) -> str:
+    """A table within a cell, on one line."""
+    return "; ".join(", ".join(cell for cell in row if cell) for row in rows if any(row))
+
+
+def escaped(text: str) -> str:
+    """What would be Markdown by accident is not."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def one_line(text: str) -> str:
+    """Everything on one line."""
+    return " ".join(text.split())
+
+
+def paragraph(text: str) -> str:
+    """A paragraph out of escaped text; its line breaks stay."""
+    lines = (one_line(line) for line in text.split("\n"))
+    return _LINE_START.sub(_escape_start, "  \n".join(line for line in lines if line))
+
+
+def heading(level: int, text: str) -> str:
+    """A heading out of escaped text; nothing where there is no text."""
+    text = one_line(text)
+    return f"{'#' * max(1, min(level, HEADING_MAX))} {text}" if text else ""
+
+
+def link(text: str, address: str) -> str:
+    """Words that lead somewhere, out of escaped text; only to the web or to a mail address."""
+    address = address.strip()
+    if not text.strip() or len(address) > LINK_MAX or not _LINK_ADDRESS.fullmatch(address):
+        return text
+    return f"[{text.replace('[', '(').replace(']', ')')}]({address})"
+
+
+def note(mark: str, text: str) -> str:
+    """What a note says, to stand at the end."""
+    # One word would make it a link's address, which readers are not shown.
+    start = "\\" if _IS_ONE_WORD.fullmatch(text) else ""
+    indented = text.replace("\n", "\n    ")
+    return f"{start}[^{mark}]: {indented}" if text else ""
+
+
+def _narrow(row: list[str]) -> list[str]:
+    last = COLUMNS_MAX - 1
+    return [*row[:last], one_line(" ".join(row[last:]))] if len(row) > COLUMNS_MAX else row
+
+
+def _escape_start(found: re.Match[str]) -> str:
+    return f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}"

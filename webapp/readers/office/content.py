@@ -1,0 +1,49 @@
+"""What the readers of Office documents hand over, and the Extraction that it becomes."""
+
+from dataclasses import dataclass, field
+
+from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.extraction import Extraction, Page, Table
+from webapp.readers.language import guess_language
+from webapp.readers.office.properties import Properties
+from webapp.readers.page_markdown import assemble, first_heading, plain, without_marks
+
+NAME = "local"
+SAMPLE_CHARACTERS = 100_000
+TITLE_CHARACTERS_MAX = 300
+
+
+@dataclass
+class Content:
+    """A document's text, and what should be known of it."""
+
+    pages: list[str]
+    """The Markdown of each slide or sheet; one text where a document has no pages."""
+    is_paged: bool
+    tables: list[Table] = field(default_factory=list)
+    title: str | None = None
+    """The title that stands in the text, as Markdown."""
+    warnings: list[str] = field(default_factory=list)
+    is_partial: bool = False
+
+
+def extraction(content: Content, properties: Properties) -> Extraction:
+    """Make the result of what was read; BadInput where that holds no text."""
+    pages = [without_marks(page).strip() for page in content.pages]
+    if not any(pages):
+        raise BadInput("the document holds no text", code=FailureCode.NO_TEXT)
+    markdown = assemble(pages) if content.is_paged else pages[0]
+    title = properties.title or plain(content.title or "") or first_heading(markdown)
+    return Extraction(
+        extractor=NAME,
+        version="",
+        markdown=markdown,
+        pages=tuple(Page(number, text) for number, text in enumerate(pages, 1)) if content.is_paged else (),
+        page_count=len(pages) if content.is_paged else None,
+        title=title[:TITLE_CHARACTERS_MAX] if title else None,
+        language=properties.language or guess_language("\n".join(pages)[:SAMPLE_CHARACTERS]),
+        fields=properties.fields,
+        tables=tuple(content.tables),
+        partial=content.is_partial,
+        warnings=tuple(content.warnings),
+    )
