@@ -26,7 +26,7 @@ def test_a_table_is_described_and_kept(extract: Extract) -> None:
     found = extract(SALES.encode(), CSV)
 
     assert found.markdown == (
-        "# Table: order, customer, amount, paid, on\n\n3 rows of 5 columns, parted by semicolons.\n\n## Columns\n\n"
+        "# Table: order, customer, amount, paid, on\n\n3 rows of 5 columns, separated by semicolons.\n\n## Columns\n\n"
         "- order: whole numbers, 1001 to 1003\n"
         '- customer: text, 3 different, such as Müller; Söhne, Brown | Co, said "no"\n'
         "- amount: numbers, 12,50 to 3.100,00; empty in 33 %\n"

@@ -144,7 +144,7 @@ def _title(names: Sequence[str]) -> str:
 
 def _markdown(before: list[str], columns: list[Column], rows: list[list[str]], dialect: Dialect) -> str:
     names = [column.name for column in columns]
-    parted = f", parted by {_NAMES.get(dialect.delimiter, dialect.delimiter)}" if len(names) > 1 else ""
+    parted = f", separated by {_NAMES.get(dialect.delimiter, dialect.delimiter)}" if len(names) > 1 else ""
     count = f"{len(rows):,} {'rows' if len(rows) != 1 else 'row'} of {len(names):,} columns{parted}."
     listed = "\n".join(f"- {_cell(column.name)}: {_cell(column.about)}" for column in columns)
     blocks = [f"# {_cell(_title(names))}", paragraph("\n".join(before)), count, f"## Columns\n\n{listed}"]
