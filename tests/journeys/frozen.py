@@ -8,6 +8,7 @@ import importlib
 import os
 import signal
 import sys
+import time
 from typing import Any
 
 import worker
@@ -23,6 +24,8 @@ def freeze_before(module: str, name: str) -> None:
         if not is_over:
             is_over.append(True)
             os.kill(os.getpid(), signal.SIGSTOP)
+            # On a busy machine another thread may be the one that stops the process, a moment later.
+            time.sleep(0.5)
         return act(*arguments, **more)
 
     setattr(place, name, frozen)

@@ -10,9 +10,11 @@ from sqlalchemy import func, select, text
 
 from tests.bare import DatabaseUnderTest, dispose, make_bare_app
 from tests.pipeline.workplace import Fallible, Workplace, make_workplace, prose
+from tests.worker.bench import wait_for
 from webapp.clock import monotonic
 from webapp.config import Settings
-from webapp.db import engines, reading
+from webapp.db import engines, reading, transaction
+from webapp.db.half_sent import end_half_sent
 from webapp.pipeline import publish
 from webapp.providers.local.extract import LocalExtractor
 from webapp.readers.extraction import Extraction
@@ -112,6 +114,24 @@ class TestTimeouts:
         with reading(everywhere=True) as opened:
             known = opened.scalar(text("SELECT setting FROM pg_settings WHERE name = 'transaction_timeout'"))
         assert known in {None, "0"}
+
+    def test_a_statement_that_is_half_sent_holds_rows_for_a_limited_time(
+        self, workplace: Workplace, database: DatabaseUnderTest
+    ) -> None:
+        """Its client froze while it was sending; to the server it is not idle in its transaction."""
+        url = database.url.replace("postgresql+psycopg", "postgresql")
+        with psycopg.connect(url, application_name="docmill") as frozen:
+            frozen.execute("SELECT set_config('app.scope', 'system', true)")
+            frozen.execute("SELECT FROM orgs FOR UPDATE")
+            frozen.pgconn.enter_pipeline_mode()
+            # The first message of a statement, and no end of it.
+            frozen.pgconn.send_prepare(b"half", b"SELECT 1")
+            frozen.pgconn.flush()
+            wait_for(lambda: end_half_sent(0.3) == 1)
+            assert end_half_sent(0.3) == 0
+            with transaction(everywhere=True) as opened:
+                opened.execute(text("SELECT FROM orgs FOR UPDATE NOWAIT"))
+            frozen.pgconn.finish()
 
     def test_behind_a_pooler_each_transaction_says_it(
         self, settings: Settings, database: DatabaseUnderTest, monkeypatch: pytest.MonkeyPatch

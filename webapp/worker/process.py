@@ -7,6 +7,7 @@ from functools import partial
 
 from webapp.db import row_security, schema_is_current
 from webapp.db.errors import DATABASE_ERRORS
+from webapp.db.half_sent import end_half_sent
 from webapp.pipeline.handlers import HANDLERS, Handler
 from webapp.runs import retention
 from webapp.services import Services
@@ -151,6 +152,7 @@ class WorkerProcess:
         only_worker = self._registration.name if self._policy.ends_orphans_at_start else None
         return [
             Timer("reset gone", partial(chores.reset_gone, services, only_worker), min(every, _SHORTLY)),
+            Timer("end half-sent statements", end_half_sent, min(every, _SHORTLY)),
             Timer("report", self._registration.report, self._settings.queue.heartbeat_seconds),
             Timer("reset silent jobs", partial(chores.reset_silent, services), every),
             Timer("book lost calls", partial(chores.book_lost_calls, services), every),
