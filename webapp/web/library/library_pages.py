@@ -160,7 +160,6 @@ def _show() -> Response:
         },
         grid=shown,
         kinds=kinds.words(services().providers),
-        accept=kinds.choices(services().providers),
     )
 
 
