@@ -120,7 +120,9 @@ LEFT JOIN document_processing_jobs j ON j.run_id = r.id
 WHERE d.id = ?
 """
 _NEWEST = """
-SELECT * FROM documents WHERE org_id = ? AND status = 'READY' ORDER BY created_at DESC, id DESC LIMIT 51
+SELECT * FROM documents
+WHERE org_id = ? AND status = 'READY' AND (status <> 'READY' OR pages_read IS NULL OR pages_read <> 0)
+ORDER BY created_at DESC, id DESC LIMIT 51
 """
 _JOBS = """
 SELECT * FROM document_processing_jobs

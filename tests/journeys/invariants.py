@@ -23,7 +23,8 @@ FORBIDDEN = {
         WHERE j.stage = 'process_document' AND (j.status = 'COMPLETED') <> (r.state = 'SUCCEEDED')""",
     "a result that nothing follows": """
         SELECT r.id FROM processing_runs r WHERE r.state = 'SUCCEEDED' AND NOT EXISTS
-        (SELECT 1 FROM document_processing_jobs j WHERE j.run_id = r.id AND j.stage = 'detect_connections')""",
+        (SELECT 1 FROM document_processing_jobs j WHERE j.run_id = r.id AND j.stage = 'detect_connections')
+        AND NOT EXISTS (SELECT 1 FROM run_events e WHERE e.run_id = r.id AND e.step = 'keeping')""",
     "a connection inside of one document": """
         SELECT c.source_chunk_id FROM connections c JOIN chunks a ON a.id = c.source_chunk_id
         JOIN chunks b ON b.id = c.target_chunk_id WHERE a.document_id = b.document_id""",
@@ -37,7 +38,8 @@ FORBIDDEN = {
         SELECT document_id FROM chunks GROUP BY document_id HAVING min(ordinal) <> 0 OR max(ordinal) <> count(*) - 1""",
     "a ready document without chunks": """
         SELECT d.id FROM documents d
-        WHERE d.status = 'READY' AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.document_id = d.id)""",
+        WHERE d.status = 'READY' AND (d.pages_read IS NULL OR d.pages_read <> 0)
+        AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.document_id = d.id)""",
     "a chunk without its vector": "SELECT id FROM chunks WHERE embedding IS NULL",
     "a chunk of a document that never was ready": """
         SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.published_run_id IS NULL""",

@@ -106,13 +106,11 @@ def test_ten_uploads_at_the_same_instant_are_one_document(workplace: Workplace, 
     ("data", "filename", "code", "label"),
     [
         (b"", "empty.pdf", RefusalCode.EMPTY, None),
-        (b"\x89PNG\r\n\x1a\n" + b"\0" * 100, "scan.png", RefusalCode.UNSUPPORTED, "PNG image"),
-        (b"PK\x03\x04" + b"\0" * 100, "letter.pdf", RefusalCode.UNSUPPORTED, "ZIP archive"),
-        (b"MZ" + b"\0" * 100, "report.pdf", RefusalCode.UNSUPPORTED, "Windows program"),
         (b"Only some words.", "report.pdf", RefusalCode.MISMATCH, "plain text"),
-        (b"\x00\x01\x02\x03" * 50, "report.txt", RefusalCode.UNSUPPORTED, "file of an unknown kind"),
+        (b"<!doctype html><html>Sign in", "scan.png", RefusalCode.MISMATCH, "HTML page"),
+        (b"Only some words.", "all.zip", RefusalCode.MISMATCH, "plain text"),
     ],
-    ids=["empty", "image", "zip", "program", "text called pdf", "bytes called text"],
+    ids=["empty", "text called pdf", "page called picture", "text called archive"],
 )
 def test_what_cannot_be_used_is_refused(
     workplace: Workplace, data: bytes, filename: str, code: RefusalCode, label: str | None
@@ -124,6 +122,33 @@ def test_what_cannot_be_used_is_refused(
     assert refused.value.data["filename"] == filename
     assert refused.value.data.get("label") == label
     assert nothing_is_left(workplace)
+
+
+@pytest.mark.parametrize(
+    ("data", "filename", "content_type"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + b"\0" * 100, "scan.png", "image/png"),
+        (b"PK\x03\x04" + b"\0" * 100, "letter.pdf", "application/zip"),
+        (b"MZ" + b"\0" * 100, "report.pdf", "application/vnd.microsoft.portable-executable"),
+        (b"\x00\x01\x02\x03" * 50, "report.txt", "application/octet-stream"),
+        (b"\x00", "../../etc/passwd", "application/octet-stream"),
+    ],
+    ids=["image", "zip", "program", "bytes called text", "a byte"],
+)
+def test_what_nothing_reads_is_taken_in_as_what_it_is(
+    workplace: Workplace, data: bytes, filename: str, content_type: str
+) -> None:
+    document = workplace.upload(data, filename).document
+
+    assert (document.content_type, document.status) == (content_type, "PROCESSING")
+    assert document.filename == filename.rpartition("/")[2]
+    assert workplace.providers.blobs.read_bytes(document.blob_path) == data
+
+
+def test_a_text_under_the_name_of_another_kind_of_text_is_read_as_what_it_is(workplace: Workplace) -> None:
+    page = b"<!doctype html><html><body>Not found</body></html>"
+    assert workplace.upload(page, "table.csv").document.content_type == "text/html"
+    assert workplace.upload(b"Only some words.", "page.html").document.content_type == "text/plain"
 
 
 def test_a_pdf_is_one_whatever_its_name_says(workplace: Workplace) -> None:

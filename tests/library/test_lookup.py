@@ -15,6 +15,7 @@ from webapp.documents.model import Artifact, Document, DocumentField, DocumentTa
 from webapp.documents.states import DocumentStatus, EventKind, RunTrigger
 from webapp.library import deletion, grid, lookup
 from webapp.library.grid import Cursor, NoCursor, Sort
+from webapp.library.status_filter import StatusFilter
 from webapp.runs import transitions
 
 
@@ -128,12 +129,13 @@ def test_a_status_is_a_filter_and_a_count(org_id: UUID, shelf: list[UUID]) -> No
     with transaction(org_id) as session:
         failed = update(Document).where(Document.id == shelf[0])
         session.execute(failed.values(status="FAILED"))
-    assert _names(org_id, status=DocumentStatus.FAILED) == ["b.pdf"]
+    assert _names(org_id, status=StatusFilter.FAILED) == ["b.pdf"]
     with reading(org_id):
         counts = lookup.counts(org_id)
     assert {status: count.number for status, count in counts.items()} == {
         DocumentStatus.PROCESSING: 4,
         "READY": 0,
+        "kept": 0,
         "FAILED": 1,
         "TIMED_OUT": 0,
     }

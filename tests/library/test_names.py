@@ -8,11 +8,11 @@ from sqlalchemy import delete, select
 from tests.documents.rows import new_document, new_org
 from webapp.db import bounded, reading, transaction
 from webapp.documents.model import DocumentWord
-from webapp.documents.states import DocumentStatus
 from webapp.library import deletion, grid, names, selection
 from webapp.library.grid import Sort
 from webapp.library.names import query_words, words_of
 from webapp.library.selection import Matching
+from webapp.library.status_filter import StatusFilter
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_a_document_without_words_gets_them_with_its_next_result(org_id: UUID) -
 
 def test_few_of_a_status_and_many_are_chosen_alike(org_id: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [new_document(org_id, f"letter {number}.txt") for number in range(5)]
-    wanted = Matching(status=DocumentStatus.PROCESSING)
+    wanted = Matching(status=StatusFilter.PROCESSING)
     for counted in (2, 100):
         monkeypatch.setattr(bounded, "COUNTED_MAX", counted)
         with reading(org_id):
             assert selection.ids(org_id, wanted, limit=3) == sorted(made)[:3]
             assert selection.ids(org_id, wanted, after=sorted(made)[2]) == sorted(made)[3:]
-            assert selection.ids(org_id, Matching(status=DocumentStatus.FAILED)) == []
+            assert selection.ids(org_id, Matching(status=StatusFilter.FAILED)) == []
 
 
 def test_words_go_with_their_document(org_id: UUID) -> None:

@@ -11,12 +11,13 @@ from webapp.clock import new_id
 from webapp.db import reading, transaction
 from webapp.db.bounded import Count
 from webapp.documents.model import Document
-from webapp.documents.states import DocumentStatus, FailureType
+from webapp.documents.states import FailureType
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError
 from webapp.jobs.states import Priority
 from webapp.library import lookup, reprocess, selection
 from webapp.library.selection import Matching
+from webapp.library.status_filter import StatusFilter
 from webapp.pipeline.find import find
 from webapp.provider_errors import ProviderError
 from webapp.runs import lifecycle
@@ -60,7 +61,7 @@ def test_only_what_matches_and_so_many_at_once(workplace: Workplace) -> None:
 
     assert (queued.count, queued.more) == (3, True)
     with reading(workplace.org_id):
-        assert selection.count(workplace.org_id, Matching(DocumentStatus.READY)) == Count(2)
+        assert selection.count(workplace.org_id, Matching(StatusFilter.READY)) == Count(2)
 
 
 def test_a_bulk_that_fails_leaves_what_readers_had(workplace: Workplace) -> None:

@@ -1,13 +1,16 @@
-"""Pages name the kinds of files that are read here, and file dialogs offer them."""
+"""Pages name the kinds of files that are read here, and say what would read the others."""
 
 from dataclasses import replace
 from typing import Any, cast
 
 from flask import Flask
 
-from tests.web.people import Browser, Program
-from tests.web.shelves import read_json, send, services_of
+from tests.web.people import Browser
+from tests.web.shelves import services_of
+from webapp.providers.azure import extract as azure
+from webapp.readers.filetypes import FILE_TYPES
 from webapp.web import kinds
+from webapp.web.sentences import KeptBecause
 
 DOCUMENTS = "PDF, EPUB, Word, Excel, PowerPoint, OpenDocument, RTF"
 READ_HERE = f"{DOCUMENTS}, plain text, Markdown, CSV tables, HTML, XML, e-mail"
@@ -23,16 +26,30 @@ class _EverythingSlowly:
 def test_they_are_those_of_the_providers(app: Flask) -> None:
     local = services_of(app).providers
     assert kinds.words(local) == f"{READ_HERE}, and recordings"
-    assert {".docx", ".ods", ".rtf", ".csv"} < set(kinds.choices(local).split(","))
-    assert ".heic" not in kinds.choices(local)
     without_speech = replace(local, speech=None)
     assert kinds.words(without_speech) == READ_HERE.replace(" e-mail", " and e-mail")
     with_service = replace(local, remote_extractor=cast("Any", _EverythingSlowly()))
     assert kinds.words(with_service).startswith(f"{DOCUMENTS}, pictures of pages,")
-    assert ".heic" in kinds.choices(with_service)
 
 
-def test_the_page_and_a_refusal_name_them(browser: Browser, program: Program) -> None:
-    assert f"{READ_HERE}, and recordings, up to" in browser.get("/").text
-    problem = read_json(send(program, ("drawing.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 100)))
-    assert problem["detail"] == f"It is a PNG image. Docmill reads {READ_HERE}, and recordings here."
+def test_the_page_names_them_and_offers_all_files(browser: Browser) -> None:
+    page = browser.get("/").text
+    assert f"Docmill reads {READ_HERE}, and recordings. Other files are kept, and found by their names." in page
+    assert "accept=" not in page
+
+
+def test_what_would_read_a_file(app: Flask) -> None:
+    local = services_of(app).providers
+    without_speech = replace(local, speech=None)
+    with_service = replace(local, remote_extractor=cast("Any", _EverythingSlowly()))
+    assert kinds.kept_because(local, "image/heic") is KeptBecause.NO_SERVICE
+    assert kinds.kept_because(with_service, "image/heic") is KeptBecause.NOT_TRIED_YET
+    assert kinds.kept_because(without_speech, "audio/mpeg") is KeptBecause.NO_SPEECH_SERVICE
+    assert kinds.kept_because(local, "application/gzip") is KeptBecause.ARCHIVE
+    for unread in ("image/gif", "image/svg+xml", "application/octet-stream", "application/x-odd"):
+        assert kinds.kept_because(local, unread) is KeptBecause.NO_READER
+
+
+def test_what_a_service_is_said_to_read_it_reads() -> None:
+    promised = {each.content_type for each in FILE_TYPES if each.group and not each.reader and not each.demuxer}
+    assert promised == azure.IMAGES

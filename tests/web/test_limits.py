@@ -208,8 +208,8 @@ def test_so_many_files_and_no_more_come_at_once(app: Flask, program: Program) ->
 def test_a_form_with_as_many_files_as_may_be_holds_none_of_them_open(app: Flask, program: Program) -> None:
     """A field beside the files, as a page's form has it, is not one too many."""
     most = services_of(app).settings.limits.request_files_max
-    picture = b"\x89PNG\r\n\x1a\n" + b"\0" * KB
-    files = [FileStorage(BytesIO(picture), f"{number}.png") for number in range(most)]
+    no_picture = b"text" * KB
+    files = [FileStorage(BytesIO(no_picture), f"{number}.png") for number in range(most)]
     boundary, body = encode_multipart({"file": files, "field": "value"})
     opened: list[int] = []
     stream = Unread(body, lambda: opened.append(len(list(Path("/dev/fd").iterdir()))))

@@ -15,9 +15,9 @@ from tests.web.people import HX, People
 from webapp.db import db, reading
 from webapp.db.bounded import COUNTED_MAX
 from webapp.documents.model import Document
-from webapp.documents.states import DocumentStatus
 from webapp.library import grid, lookup, selection
 from webapp.library.selection import Matching
+from webapp.library.status_filter import StatusFilter
 from webapp.web.ops import figures
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
@@ -28,12 +28,14 @@ NAMES = (
     ("", "legacy"),
     ("", "10000123"),
     ("ready", "zebra"),
+    ("kept", "zebra"),
+    ("kept", "invoice"),
     ("failed", "invoice 2019"),
     ("failed", "scan"),
     ("timed_out", "contract"),
     ("", "nothing"),
 )
-LIBRARY = [f"/documents?sort={sort}&status={status}" for sort in SORTS for status in ("", "ready", "failed")]
+LIBRARY = [f"/documents?sort={sort}&status={status}" for sort in SORTS for status in ("", "ready", "kept", "failed")]
 NAMED = [f"/documents?sort={sort}&status={status}&q={q}" for sort in SORTS[:2] for status, q in NAMES]
 OPS = [
     "/ops",
@@ -87,10 +89,12 @@ def test_pages_of_documents_read_few_rows(crowded: Flask, people: People) -> Non
         for section in ("", "/fields", "/tables", "/chunks", "/runs", "/connections"):
             assert browser.get(f"/documents/{ready}{section}").status_code == 200
         with crowded.app_context(), reading(_crowd.ORG):
-            assert selection.ids(_crowd.ORG, Matching(status=DocumentStatus.TIMED_OUT))
-            assert selection.ids(_crowd.ORG, Matching(status=DocumentStatus.FAILED, q="invoice 2019"))
+            assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.TIMED_OUT))
+            assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.FAILED, q="invoice 2019"))
+            assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.KEPT))
+            assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.READY))
             assert figures.retryable(crowded.extensions["docmill"].queue, _crowd.ORG, 500)
-        for query in ("", "?status=failed", "?q=invoice", "?q=10000123&status=ready"):
+        for query in ("", "?status=failed", "?status=kept", "?status=ready", "?q=invoice", "?q=10000123&status=ready"):
             assert browser.get(f"/documents/reprocess{query}").status_code == 200
     assert faults == []
 
@@ -134,6 +138,7 @@ def test_many_are_counted_up_to_a_number_and_all_are_reached_page_by_page(
     assert body["counts"]["READY"] == COUNTED_MAX
     assert body["counts_more"] == ["READY"]
     assert 0 < body["counts"]["FAILED"] < COUNTED_MAX
+    assert 0 < body["counts"]["kept"] < COUNTED_MAX
     page = people.browser(org="big").get("/").text
     assert "10\u202f000+" in page
 

@@ -11,11 +11,13 @@ import pytest
 from webapp.clock import utc_now
 from webapp.documents.states import EventKind, FailureType
 from webapp.library.intake import RefusalCode
+from webapp.library.status_filter import StatusFilter
 from webapp.pipeline.markdown import MarkdownPage
 from webapp.provider_errors import FailureCode
 from webapp.runs.lifecycle import EndCode
 from webapp.runs.stages import STAGES
 from webapp.web import formatting, markdown, sentences
+from webapp.web.sentences import KeptBecause
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
@@ -56,7 +58,23 @@ def test_each_refusal_has_a_sentence(code: RefusalCode) -> None:
     ],
 )
 def test_articles(label: str, shown: str) -> None:
-    assert f"It is {shown}." in sentences.refusal(RefusalCode.UNSUPPORTED, {"label": label}).detail
+    assert f"it is {shown}." in sentences.refusal(RefusalCode.MISMATCH, {"label": label}).detail
+
+
+@pytest.mark.parametrize("because", KeptBecause)
+def test_each_reason_to_keep_a_file_has_a_sentence(because: KeptBecause) -> None:
+    sentence = sentences.kept(because, "PNG image")
+    assert sentence.title == "This is a PNG image"
+    assert sentence.explanation.endswith(".")
+    assert sentence.remedy.endswith(".")
+
+
+def test_each_status_has_a_word_and_a_look_of_its_own() -> None:
+    looks = WORDS.partition("set status_looks")[2].partition("%}")[0]
+    for status in StatusFilter:
+        assert f'"{status.lower()}": "' in WORDS.partition("set status_looks")[0], status
+        assert f'"{status.lower()}": "' in looks, status
+    assert len(set(re.findall(r': "(\w+)"', looks))) == len(StatusFilter)
 
 
 def test_each_event_and_step_has_a_word() -> None:
@@ -216,7 +234,7 @@ def _contrasts(front: str, back: str) -> Iterator[float]:
         *((text, back) for text in ("accent", "bad-text") for back in ("page", "surface")),
         ("accent-strong", "accent-tint"), ("on-accent", "accent"), ("on-accent", "accent-strong"),
         ("on-bad", "bad"), ("working-text", "working-tint"), ("working-text", "surface"), ("good-text", "good-tint"),
-        ("bad-text", "bad-tint"), ("late-text", "late-tint"), ("text", "highlight"),
+        ("bad-text", "bad-tint"), ("kept-text", "kept-tint"), ("late-text", "late-tint"), ("text", "highlight"),
     ],
 )  # fmt: skip
 def test_words_can_be_read(front: str, back: str) -> None:

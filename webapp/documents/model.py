@@ -21,6 +21,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.clock import new_id, now
 from webapp.db import Base, Embedding, Json, UtcDateTime
+from webapp.documents.states import DocumentStatus
 
 # Words are read by ranges, so they sort by their characters whatever the language of the database is.
 Word = Text().with_variant(Text(collation="C"), "postgresql")
@@ -38,6 +39,19 @@ def belongs_to_run() -> ForeignKeyConstraint:
     )
 
 
+# A file that nothing on this installation reads is kept: it is READY, for nothing is left to do, and no page of it was
+# read. `webapp.library.status_filter` asks for these rows in the same words, by which both databases find the indexes.
+KEPT = "status = 'READY' AND pages_read = 0"
+NOT_KEPT = "status <> 'READY' OR pages_read IS NULL OR pages_read <> 0"
+_ORDERS = ("created_at", "filename", "size_bytes")
+
+
+def _library_index(name: str, *columns: str, where: str) -> Index:
+    """An index of an org's documents in an order. It ends with what its condition asks, so that it answers alone."""
+    condition = text(where)
+    return Index(name, "org_id", *columns, "id", "pages_read", postgresql_where=condition, sqlite_where=condition)
+
+
 class Document(Base):
     """A file that somebody uploaded, and what is known of it."""
 
@@ -50,10 +64,11 @@ class Document(Base):
         UniqueConstraint("org_id", "id"),
         # The same bytes are one document: a second upload finds the first.
         UniqueConstraint("org_id", "sha256"),
-        # One for each order of the library. The whole library is read as its statuses, merged.
-        Index("ix_documents_org_id_status_created_at_id", "org_id", "status", "created_at", "id"),
-        Index("ix_documents_org_id_status_filename_id", "org_id", "status", "filename", "id"),
-        Index("ix_documents_org_id_status_size_bytes_id", "org_id", "status", "size_bytes", "id"),
+        CheckConstraint("pages_read >= 0", name="pages_read"),
+        # Two for each order of the library. The whole library is read as its statuses, merged; files that nothing
+        # reads lie apart, so that neither they nor the ready ones are looked for among the others.
+        *(_library_index(f"ix_documents_org_id_status_{by}_id", "status", by, where=NOT_KEPT) for by in _ORDERS),
+        *(_library_index(f"ix_documents_kept_{by}", by, where=KEPT) for by in _ORDERS),
         # Tells the models that an org's vectors are of, without reading all documents.
         Index("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
     )
@@ -71,6 +86,9 @@ class Document(Base):
     status: Mapped[str] = mapped_column(Text, default="PROCESSING")
     title: Mapped[str | None] = mapped_column(Text)
     page_count: Mapped[int | None] = mapped_column(Integer)
+    # The pages that gave text: 0 where nothing here reads the file, NULL where its format has no pages, and for
+    # documents that were processed before this column.
+    pages_read: Mapped[int | None] = mapped_column(Integer)
     language: Mapped[str | None] = mapped_column(Text)
     # Nobody who shows a document needs it, and to read 50 of them takes longer than the rest of a page.
     embedding: Mapped[Any | None] = mapped_column(Embedding, deferred=True)
@@ -80,6 +98,16 @@ class Document(Base):
     published_run_id: Mapped[UUID | None] = mapped_column(Uuid)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now(), onupdate=now())
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a complete result with something to read is served, of the newest run or of an earlier one."""
+        return self.published_run_id is not None and self.pages_read != 0
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is a file that nothing here reads, and nothing is left to do."""
+        return self.status == DocumentStatus.READY and self.pages_read == 0
 
 
 class DocumentWord(Base):

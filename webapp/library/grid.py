@@ -1,9 +1,10 @@
 """The grid: an org's documents, one page after the other, filtered and in an order.
 
-A page costs the same however many documents there are. Each order has an index, which begins with the status; the whole
-library is its statuses, merged. A filter by name is answered in one of two ways. Where few documents have the rarest
-word, these are fetched and sorted. Where many have it, the order is walked until the page is full, WALKED_MAX documents
-at most; a page may then have fewer rows than were asked for, and a cursor that goes on behind what was looked at.
+A page costs the same however many documents there are. Each order has an index, which begins with the status, and one
+of the files that nothing reads; the whole library is all of these, merged. A filter by name is answered in one of two
+ways. Where few documents have the rarest word, these are fetched and sorted. Where many have it, the order is walked
+until the page is full, WALKED_MAX documents at most; a page may then have fewer rows than were asked for, and a cursor
+that goes on behind what was looked at.
 """
 
 import json
@@ -22,6 +23,7 @@ from sqlalchemy import (
     Table,
     literal,
     literal_column,
+    or_,
     select,
     tuple_,
     union_all,
@@ -30,9 +32,9 @@ from sqlalchemy import (
 from webapp.db import session
 from webapp.db.bounded import plan_by_indexes
 from webapp.documents.model import Document
-from webapp.documents.states import DocumentStatus
 from webapp.library import lookup, names
 from webapp.library.lookup import DocumentRow
+from webapp.library.status_filter import StatusFilter, listed_as
 
 FEW = 5_000
 WALKED_MAX = 6_000
@@ -98,7 +100,7 @@ class _Order:
     """How rows are sorted, from where on, and which statuses they may have."""
 
     org_id: UUID
-    statuses: Sequence[DocumentStatus]
+    statuses: Sequence[StatusFilter]
     sort: Sort
     cursor: Cursor | None
 
@@ -128,7 +130,7 @@ class _Order:
 def page(
     org_id: UUID,
     *,
-    status: DocumentStatus | None = None,
+    status: StatusFilter | None = None,
     q: str = "",
     sort: Sort = Sort.NEWEST,
     cursor: Cursor | None = None,
@@ -140,7 +142,7 @@ def page(
     not the last one, though it may have fewer rows than `limit`, or none.
     """
     plan_by_indexes()
-    order = _Order(org_id, [status] if status else list(DocumentStatus), sort, cursor)
+    order = _Order(org_id, [status] if status else list(StatusFilter), sort, cursor)
     found, next_cursor = _filtered(order, q, limit) if q.strip() else _first(order, _walk(order, limit + 1), limit)
     return GridPage(lookup.rows(org_id, found), next_cursor)
 
@@ -172,10 +174,10 @@ def _walk(order: _Order, limit: int) -> Select[Any]:
     return _sorted(order, select(merged.value, merged.id), merged, limit)
 
 
-def _of_status(order: _Order, status: DocumentStatus, limit: int) -> Select[Any]:
+def _of_status(order: _Order, status: StatusFilter, limit: int) -> Select[Any]:
     d = _documents.c
     rows = select(order.column.label("value"), d.id.label("id"))
-    rows = rows.where(d.org_id == order.org_id, d.status == status, *order.after_cursor(order.column, d.id))
+    rows = rows.where(d.org_id == order.org_id, listed_as(status), *order.after_cursor(order.column, d.id))
     # Each is sorted and limited by itself, or PostgreSQL would not merge them but sort them all together.
     next_ones = rows.order_by(*order.sorted(order.column, d.id)).limit(literal_column(str(limit)))
     found = next_ones.subquery().c
@@ -198,7 +200,7 @@ def _few(order: _Order, word: str, others: Sequence[str], limit: int) -> Select[
     d, having = _documents.c, names.having(order.org_id, word, FEW)
     # A value, not a join: that one a planner may turn around, and read all documents of a status for each id.
     of_document = select(order.column).where(
-        d.id == having.c.document_id, d.org_id == order.org_id, d.status.in_(order.statuses)
+        d.id == having.c.document_id, d.org_id == order.org_id, or_(*map(listed_as, order.statuses))
     )
     found = (
         select(of_document.scalar_subquery().label("value"), having.c.document_id.label("id"))

@@ -29,7 +29,6 @@ from webapp.library import names
 from webapp.library.filenames import clean_filename
 from webapp.library.usage import add_stored, stored_bytes
 from webapp.provider_errors import ProviderError
-from webapp.providers.ports import Providers
 from webapp.readers.filetypes import FileType
 from webapp.readers.sniff import HEAD_BYTES, mismatch, sniff
 from webapp.runs import lifecycle, transitions
@@ -51,7 +50,6 @@ class RefusalCode(StrEnum):
     EMPTY = "empty"
     TOO_LARGE = "too_large"
     ORG_FULL = "org_full"
-    UNSUPPORTED = "unsupported"
     MISMATCH = "mismatch"
 
 
@@ -169,22 +167,20 @@ def ingest(
     """
     with _discarded(incoming):
         name = clean_filename(filename)
-        kind = _check(services.providers, incoming, name)
+        kind = _check(incoming, name)
         existing = _find(org_id, incoming.sha256)
         return existing or _store(services, _new_document(org_id, incoming, name, kind), incoming, priority)
 
 
-def _check(providers: Providers, incoming: IncomingFile, name: str) -> FileType:
+def _check(incoming: IncomingFile, name: str) -> FileType:
+    """What the file is. Whatever nothing here reads is taken in all the same, and kept."""
     if incoming.size_bytes == 0:
         raise Refused(RefusalCode.EMPTY, filename=name)
     kind = sniff(incoming.head, name)
-    data = {"filename": name, "content_type": kind.content_type, "label": kind.label}
-    if not providers.accepts(kind.content_type):
-        raise Refused(RefusalCode.UNSUPPORTED, **data)
-    # A PDF is one whatever its name says. Text is what everything else turns out to be: there
-    # the name tells what its owner believes, who would not be served by a page of gibberish.
-    if kind.content_type.startswith("text/") and mismatch(name, kind.content_type):
-        raise Refused(RefusalCode.MISMATCH, **data)
+    # A PDF is one whatever its name says. Text under the name of one, or of a picture, is not what its owner believes
+    # to have: most often it is the page that said why a download failed.
+    if mismatch(name, kind.content_type):
+        raise Refused(RefusalCode.MISMATCH, filename=name, content_type=kind.content_type, label=kind.label)
     return kind
 
 

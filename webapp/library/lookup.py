@@ -12,7 +12,7 @@ from webapp.db import session
 from webapp.db.bounded import Count, distinct_values, up_to_most
 from webapp.documents.blob_layout import answers_folder, content_of
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
-from webapp.documents.states import DocumentStatus
+from webapp.library.status_filter import StatusFilter, listed_as
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,13 @@ def embedding_models(org_id: UUID) -> list[str]:
     return list(session().scalars(select(models).where(models.is_not(None))))
 
 
-def counts(org_id: UUID) -> dict[DocumentStatus, Count]:
-    """How many documents of an org have each status."""
+def counts(org_id: UUID) -> dict[StatusFilter, Count]:
+    """How many documents of an org have each status; those that nothing reads are counted beside the ready ones."""
     counted = [
-        up_to_most(select(Document.id).where(Document.org_id == org_id, Document.status == status))
-        for status in DocumentStatus
+        up_to_most(select(Document.id).where(Document.org_id == org_id, listed_as(status))) for status in StatusFilter
     ]
     found = session().execute(select(*counted)).one()
-    return {status: Count.of(number) for status, number in zip(DocumentStatus, found, strict=True)}
+    return {status: Count.of(number) for status, number in zip(StatusFilter, found, strict=True)}
 
 
 def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from webapp.db import reading, transaction
-from webapp.documents.states import DocumentStatus, RunTrigger
+from webapp.documents.states import RunTrigger
 from webapp.jobs.states import Priority
 from webapp.library import selection
 from webapp.library.selection import Matching
+from webapp.library.status_filter import StatusFilter
 from webapp.runs import lifecycle, transitions
 from webapp.runs.stages import EMBED_ANEW
 from webapp.runs.transitions import DocumentMissing
@@ -67,7 +68,7 @@ def renew_vectors(
     services: Services,
     org_id: UUID,
     *,
-    status: DocumentStatus | None = None,
+    status: StatusFilter | None = None,
     limit: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Queued:

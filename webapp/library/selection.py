@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Select, Table, func, literal_column, selec
 from webapp.db import session
 from webapp.db.bounded import COUNTED_MAX, Count, plan_by_indexes, up_to_most
 from webapp.documents.model import Document
-from webapp.documents.states import DocumentStatus
 from webapp.library import lookup, names
+from webapp.library.status_filter import StatusFilter, listed_as
 
 _documents = cast(Table, Document.__table__)
 
@@ -23,7 +23,7 @@ NAMED_MAX = 5_000
 class Matching:
     """Which documents are meant: all that fulfil everything that is said here."""
 
-    status: DocumentStatus | None = None
+    status: StatusFilter | None = None
     q: str = ""
     model_not: str | None = None
     """Their vectors are of another model than this."""
@@ -56,7 +56,7 @@ def _few(org_id: UUID, wanted: Matching, words: Sequence[str]) -> ColumnElement[
         return names.having(org_id, rarest.word, COUNTED_MAX).c.document_id
     if wanted.status is None:
         return None
-    of_status = select(_documents.c.id).where(_documents.c.org_id == org_id, _documents.c.status == wanted.status)
+    of_status = select(_documents.c.id).where(_documents.c.org_id == org_id, listed_as(wanted.status))
     if Count.of(session().scalar(select(up_to_most(of_status)))).more:
         return None
     # Or a planner might walk all documents by their ids, and look for these few among them.
@@ -99,7 +99,7 @@ def _is_meant(id_: ColumnElement[UUID], org_id: UUID, wanted: Matching) -> Colum
 def _of_org(org_id: UUID, wanted: Matching, models: Sequence[str] | None) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = [Document.org_id == org_id]
     if wanted.status is not None:
-        conditions.append(Document.status == wanted.status)
+        conditions.append(listed_as(wanted.status))
     if models is not None:
         conditions.append(Document.embedding_model.in_(models))
     return conditions

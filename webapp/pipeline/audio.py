@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webapp.clock import monotonic
 from webapp.pipeline.artifacts import digest, read_artifact
-from webapp.pipeline.extract import Source, find_source
+from webapp.pipeline.extract import Source, find_readable
 from webapp.pipeline.paid_calls.ledger import record_call
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
@@ -31,8 +31,8 @@ class ExtractedSound:
 
 
 def extract_audio(context: StageContext) -> None:
-    """Run the stage: one step, then the job of the transcription."""
-    source = find_source(context)
+    """Run the stage: one step, then the job of the transcription. NothingReads."""
+    source = find_readable(context)
     context.step(
         READ_SOUND,
         lambda: _compute(context, source),

@@ -24,9 +24,9 @@ from webapp.readers.extraction import Extraction
 from webapp.runs.stages import EXTRACT, SAVE_MARKDOWN
 
 _documents = cast(Table, Document.__table__)
-_SOURCE = select(*_documents.c["content_type", "blob_path", "sha256", "answers_folder", "published_run_id"]).where(
-    _documents.c.org_id == bindparam("org"), _documents.c.id == bindparam("document")
-)
+_SOURCE = select(
+    *_documents.c["content_type", "blob_path", "sha256", "answers_folder", "published_run_id", "pages_read"]
+).where(_documents.c.org_id == bindparam("org"), _documents.c.id == bindparam("document"))
 _NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -37,6 +37,12 @@ class Source:
     content_type: str
     blob_path: str
     answers_folder: str
+    was_read: bool
+    """Whether a result with text is published."""
+
+
+class NothingReads(Exception):
+    """Nothing on this installation reads this kind of file, and nothing ever did: it is kept as it is."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +65,24 @@ def find_source(context: StageContext) -> Source:
         raise LeaseLost
     context.is_first_result = row.published_run_id is None
     folder = blob_layout.answers_folder(context.org_id, row.sha256, row.answers_folder)
-    return Source(row.content_type, row.blob_path, folder)
+    was_read = row.published_run_id is not None and row.pages_read != 0
+    return Source(row.content_type, row.blob_path, folder, was_read)
+
+
+def find_readable(context: StageContext) -> Source:
+    """The job's document, as its first step needs it; NothingReads where it is to be kept as it is.
+
+    What was read once is not given up where its reader is gone: the step fails, and the earlier result is still served.
+    """
+    source = find_source(context)
+    if not source.was_read and not context.providers.accepts(source.content_type):
+        raise NothingReads
+    return source
 
 
 def extract(context: StageContext) -> None:
-    """Run the step: read the file, unless the same bytes were read before."""
-    source = find_source(context)
+    """Run the step: read the file, unless the same bytes were read before. NothingReads."""
+    source = find_readable(context)
     context.step(EXTRACT, lambda: _compute(context, source), lambda result: _store(context, result))
 
 

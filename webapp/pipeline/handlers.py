@@ -8,7 +8,8 @@ from webapp.pipeline.chunk import chunk
 from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.embed import embed
 from webapp.pipeline.embed_anew import embed_published, publish_vectors
-from webapp.pipeline.extract import extract, save_markdown
+from webapp.pipeline.extract import NothingReads, extract, save_markdown
+from webapp.pipeline.keep import keep
 from webapp.pipeline.publish import publish
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
@@ -35,9 +36,15 @@ STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
 
 
 def do_steps(context: StageContext) -> None:
-    """Do all steps of the job's stage; those that an earlier attempt finished are skipped."""
-    for step in STAGES[context.lease.stage]:
-        STEP_FUNCTIONS[context.lease.stage][step](context)
+    """Do all steps of the job's stage; those that an earlier attempt finished are skipped.
+
+    The first step finds out whether anything reads the file at all.
+    """
+    try:
+        for step in STAGES[context.lease.stage]:
+            STEP_FUNCTIONS[context.lease.stage][step](context)
+    except NothingReads:
+        keep(context)
 
 
 HANDLERS: Mapping[str, Handler] = dict.fromkeys(STEP_FUNCTIONS, do_steps)

@@ -142,6 +142,12 @@ def _title(extraction: Extraction) -> str | None:
     return headings.paths[0] or None if headings.paths else None
 
 
+def _pages_read(extraction: Extraction) -> int | None:
+    """How many pages gave text; None where the format has no pages, or the reader does not tell which text is whose."""
+    # Never 0, which stands for a file that nothing reads: there is text, or this would not be published.
+    return sum(1 for page in extraction.pages if page.text.strip()) or None
+
+
 def _store(context: StageContext, result: Result) -> Stored:
     org_id, document_id = context.org_id, context.document_id
     # Before its passages: all who lock these lock the document's row first.
@@ -163,6 +169,7 @@ def _describe(context: StageContext, result: Result) -> None:
     known: dict[str, Any] = {
         "title": result.title,
         "page_count": extraction.page_count,
+        "pages_read": _pages_read(extraction),
         "language": extraction.language,
         "warnings": list(extraction.warnings) or None,
     }

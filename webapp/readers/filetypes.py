@@ -36,11 +36,16 @@ class FileType:
     members: tuple[bytes, ...] = ()
     """What tells it from other zip containers: a word in its first member, or the folder that its members stand in."""
     group: str = ""
-    """What the pages call all files of this sort, where they say what is read here."""
+    """What the pages call all files of this sort, where they say what is read here; empty where nobody reads it."""
     reader: str = ""
     """The function that reads it in the sandbox."""
     demuxer: str = ""
     """The one demuxer of FFmpeg that may read it."""
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether other files lie in it."""
+        return self.label.endswith(" archive")
 
     @property
     def badge(self) -> str:

@@ -44,7 +44,7 @@ _PDF_BEGINS = re.compile(rb"(?:\xef\xbb\xbf)?[\s\0]*+%PDF-")
 _PDF_ON_A_LINE = re.compile(rb"(?<=[\r\n\0])%PDF-\d")
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _ELEMENT = re.compile(rb"<[!A-Za-z_][^<>]{0,1000}+>")
-_PLAIN, _BY_NAME = {PLAIN, MARKDOWN}, {MARKDOWN, CSV, TSV}
+_BY_NAME, _OTHER_TEXT = {MARKDOWN, CSV, TSV}, {XML, MAIL, MAILBOX}
 _MARKS = tuple((offset, mark, each) for each in FILE_TYPES for offset, mark in each.marks)
 # Encrypted documents of new Office versions lie in the container of the old ones, which have these streams.
 _OLD_STREAMS = tuple(name.encode("utf-16-le") for name in ("WordDocument", "Workbook", "PowerPoint Document"))
@@ -78,10 +78,16 @@ def sniff(head: bytes, filename: str) -> FileType:
 
 
 def mismatch(filename: str, content_type: str) -> bool:
-    """Say whether a name's ending promises something else than the content is."""
+    """Say whether a text has the name of something that is no text: of a PDF, a picture, an archive.
+
+    A text under the name of another kind of text is no lie: a page that a program calls a table is read as a page.
+    """
     promised = promised_by(filename)
-    # Every text is a plain one, too.
-    return promised not in {None, content_type} and not (promised in _PLAIN and content_type.startswith("text/"))
+    return content_type.startswith("text/") and promised is not None and not _is_text(promised)
+
+
+def _is_text(content_type: str) -> bool:
+    return content_type.startswith("text/") or content_type in _OTHER_TEXT
 
 
 def _container(head: bytes, filename: str) -> FileType:

@@ -38,6 +38,9 @@ START_TRANSCRIPTION = Step("starting_transcription", "transcription_started", 0.
 TRANSCRIBE = Step("transcribing", "transcribed", 0.15, artifact="transcript")
 TAKE_NOTES = Step("analyzing", "analyzed", 0.15, artifact="extraction")
 
+# In place of all others, where nothing reads the file.
+KEEP = Step("keeping", "kept", 1.00)
+
 CONNECT = Step("connecting", "connected", 1.00)
 
 STAGES: dict[str, tuple[Step, ...]] = {
@@ -72,7 +75,7 @@ def way_of(stage: str) -> tuple[Step, ...]:
 
 def progress_at(stage: str, step: Step, fraction: float) -> float:
     """The progress, from 0 to 1, when this fraction of a step is done."""
-    steps = way_of(stage)
+    steps = (KEEP,) if step is KEEP else way_of(stage)
     before = sum(earlier.share for earlier in steps[: steps.index(step)])
     filled = before + step.share * min(1.0, max(0.0, fraction))
     return round(filled / sum(each.share for each in steps), 4)

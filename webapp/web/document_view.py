@@ -76,7 +76,8 @@ class DocumentView:
 
     @property
     def status(self) -> str:
-        return self.document.status.lower()
+        """The word for it. What was not read is never "ready" to people, though nothing is left to do."""
+        return "kept" if self.document.is_kept else self.document.status.lower()
 
     @property
     def is_processing(self) -> bool:
@@ -85,8 +86,8 @@ class DocumentView:
 
     @property
     def has_result(self) -> bool:
-        """Whether a complete result is served, of this run or of an earlier one."""
-        return self.document.published_run_id is not None
+        """Whether a complete result is served, of this run or of an earlier one; a file that is kept has none."""
+        return self.document.has_text
 
     @property
     def stage(self) -> str:

@@ -1,26 +1,27 @@
-"""Which types of files are accepted here: it depends on who reads them, and the pages say it as it is."""
+"""Which types of files are read here, and what would read another one: it depends on the providers."""
 
+from webapp.documents.kinds import is_recording
 from webapp.providers.ports import Providers
-from webapp.readers.filetypes import FILE_TYPES, FileType
+from webapp.readers.filetypes import FILE_TYPES, FileType, filetype
+from webapp.web.sentences import KeptBecause
 
 
 def words(providers: Providers) -> str:
     """The groups of types that somebody reads here, as a list in a sentence."""
-    *most, last = dict.fromkeys(each.group for each in _accepted(providers))
+    *most, last = dict.fromkeys(each.group for each in _read(providers))
     return f"{', '.join(most)}, and {last}" if most else last
 
 
-def choices(providers: Providers) -> str:
-    """What a file dialog offers first; what a file really is decides its content."""
-    found = (choice for each in _accepted(providers) for choice in (*each.endings, _dialog_type(each)))
-    return ",".join(dict.fromkeys(found))
+def kept_because(providers: Providers, content_type: str) -> KeptBecause:
+    """Why a file of this type is kept, as things are now."""
+    if providers.accepts(content_type):
+        return KeptBecause.NOT_TRIED_YET
+    kind = filetype(content_type)
+    if kind.group:
+        # Others do read it: a type without a group is read nowhere.
+        return KeptBecause.NO_SPEECH_SERVICE if is_recording(content_type) else KeptBecause.NO_SERVICE
+    return KeptBecause.ARCHIVE if kind.is_archive else KeptBecause.NO_READER
 
 
-def _dialog_type(kind: FileType) -> str:
-    # A telephone knows recordings under many names, and offers its recorder and its camera for these two.
-    major = kind.content_type.partition("/")[0]
-    return f"{major}/*" if major in {"audio", "video"} else kind.content_type
-
-
-def _accepted(providers: Providers) -> list[FileType]:
+def _read(providers: Providers) -> list[FileType]:
     return [each for each in FILE_TYPES if each.group and providers.accepts(each.content_type)]

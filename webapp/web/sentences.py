@@ -5,6 +5,7 @@ Code stores codes alone; this is the only place where they become words.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from webapp.documents.states import FailureType
@@ -47,7 +48,7 @@ _FAILURES = {
     ),
     FailureCode.UNSUPPORTED: Sentence(
         "This kind of file can't be read",
-        "Docmill does not know this format.",
+        "Nothing on this installation knows its format.",
         "Export it as a PDF or as plain text, and upload that.",
         may_pass=False,
     ),
@@ -231,6 +232,46 @@ def failure(code: str | None, otherwise: str | None = None) -> Sentence:
     return _GENERAL
 
 
+class KeptBecause(StrEnum):
+    """Why a file has no text although nothing failed."""
+
+    NO_SERVICE = "no_service"
+    NO_SPEECH_SERVICE = "no_speech_service"
+    ARCHIVE = "archive"
+    NO_READER = "no_reader"
+    NOT_TRIED_YET = "not_tried_yet"
+
+
+_KEPT_BECAUSE = {
+    KeptBecause.NO_SERVICE: (
+        "Nothing on this installation reads files of this kind.",
+        "A service such as Azure Document Intelligence reads them: once one has been set up, choose Reprocess.",
+    ),
+    KeptBecause.NO_SPEECH_SERVICE: (
+        "Nothing on this installation writes down what is said in recordings.",
+        "A service for speech does that: once one has been set up, choose Reprocess.",
+    ),
+    KeptBecause.ARCHIVE: (
+        "Docmill does not look into archives.",
+        "To have the files in it read, unpack it on your computer and upload them.",
+    ),
+    KeptBecause.NO_READER: (
+        "Docmill has no reader for this format.",
+        "To have its text found, export it as a PDF or as plain text, and upload that.",
+    ),
+    KeptBecause.NOT_TRIED_YET: (
+        "When it was uploaded, nothing on this installation read files of this kind.",
+        "By now something does: choose Reprocess.",
+    ),
+}
+
+
+def kept(because: KeptBecause, label: str) -> Sentence:
+    """What a file is, why it is kept and not read, and what would read it."""
+    explanation, remedy = _KEPT_BECAUSE[because]
+    return Sentence(f"This is {with_article(label)}", explanation, remedy)
+
+
 @dataclass(frozen=True)
 class UploadRefusal:
     """Why an upload was refused: an HTTP status, a title, and a sentence."""
@@ -248,11 +289,6 @@ _REFUSALS = {
         "There is no space left for your organisation",
         "Its files may take {limit} together. Delete some that are not needed, or ask the person who runs Docmill for "
         "more.",
-    ),
-    RefusalCode.UNSUPPORTED: UploadRefusal(
-        415,
-        "This kind of file can't be read",
-        "It is {a_label}. Docmill reads {kinds} here.",
     ),
     RefusalCode.MISMATCH: UploadRefusal(
         415, "The file is not what its name says", "By its content it is {a_label}. Rename it, or export it anew."
@@ -279,13 +315,17 @@ def refusal(code: RefusalCode, data: Mapping[str, Any]) -> UploadRefusal:
     found = _REFUSALS[code]
     label = str(data.get("label") or "something else")
     limit = filesize(int(data.get("bytes_max") or 0))
-    values = {"limit": limit, "a_label": _with_article(label), "kinds": data.get("kinds")}
+    values = {"limit": limit, "a_label": with_article(label)}
     return UploadRefusal(found.status, found.title, found.detail.format(**values))
 
 
-def _with_article(label: str) -> str:
+_SPOKEN_WITH_VOWEL = ("MP", "SV", "SQ", "HT", "RT", "RA", "FL", "XM", "xz")
+
+
+def with_article(label: str) -> str:
+    """What people call one such file, with "a" or "an" where there is one."""
     if label.endswith("text") or label.startswith("something"):
         return label
     # "an EPUB book", "an SVG image", "an MP3 recording", but "a UTF-8 file".
-    starts_with_vowel = label[0] in "aeioAEIO" or label.startswith(("MP", "SV", "SQ", "HT", "RT", "RA", "FL", "XM"))
+    starts_with_vowel = label[0] in "aeioAEIO" or label.startswith(_SPOKEN_WITH_VOWEL)
     return f"{'an' if starts_with_vowel else 'a'} {label}"

@@ -64,6 +64,8 @@ def document_json(view: DocumentView) -> dict[str, Any]:
         "sha256": document.sha256,
         "status": document.status,
         "page_count": document.page_count,
+        "pages_read": document.pages_read,
+        "kept": document.is_kept,
         "language": document.language,
         "warnings": document.warnings or [],
         "has_result": view.has_result,

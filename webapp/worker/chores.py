@@ -11,10 +11,11 @@ from webapp.batches import batches
 from webapp.clock import utc_now
 from webapp.db import reading, transaction
 from webapp.documents import blob_layout
-from webapp.documents.states import DocumentStatus, LiveRun
+from webapp.documents.states import LiveRun
 from webapp.jobs.interruptions import WaitReason
 from webapp.library import lookup, reprocess
 from webapp.library.missing import find_missing
+from webapp.library.status_filter import StatusFilter
 from webapp.pipeline import replaced, waiting
 from webapp.pipeline.paid_calls import gates, kept_answers, reservations
 from webapp.pipeline.paid_calls.call_times import CallTimes
@@ -211,7 +212,7 @@ def renew_vectors(services: Services, should_stop: Callable[[], bool] = lambda: 
         return 0
     with reading(everywhere=True):
         ids = [org.id for org in orgs.everyone()]
-    ready = DocumentStatus.READY
+    ready = StatusFilter.READY
     total = sum(reprocess.renew_vectors(services, each, status=ready, should_stop=should_stop).count for each in ids)
     if total:
         _log.info("%d documents with vectors of an earlier model get new ones", total)

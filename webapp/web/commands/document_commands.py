@@ -8,10 +8,10 @@ import click
 from webapp.accounts import orgs
 from webapp.accounts.model import Org
 from webapp.db import reading
-from webapp.documents.states import DocumentStatus
 from webapp.library.missing import find_missing
 from webapp.library.reprocess import Queued, renew_vectors, reprocess, reprocess_matching
 from webapp.library.selection import Matching
+from webapp.library.status_filter import StatusFilter
 from webapp.web.commands.terminal import Commands, org_named, org_option, services
 
 group = Commands("documents", help="What has been uploaded.")
@@ -34,7 +34,7 @@ def _reprocess(org_name: str, document_ids: tuple[UUID, ...], *, is_all: bool, i
         if queued < len(document_ids):
             click.echo(f"{len(document_ids) - queued} are unknown, or queued already.", err=True)
         return
-    states = [DocumentStatus.FAILED, DocumentStatus.TIMED_OUT] if is_failed else [None]
+    states = [StatusFilter.FAILED, StatusFilter.TIMED_OUT] if is_failed else [None]
     _say(sum(_matching(org_id, Matching(status)).count for status in states))
 
 

@@ -10,13 +10,15 @@ from webapp.accounts import actors
 from webapp.accounts.audit import Action
 from webapp.db import reading, transaction
 from webapp.documents import events
+from webapp.documents.model import Document
 from webapp.documents.states import RunTrigger
 from webapp.library import deletion, lookup
 from webapp.pipeline.markdown import split_pages
 from webapp.provider_errors import BlobMissing
+from webapp.readers.filetypes import filetype
 from webapp.runs import lifecycle, transitions
 from webapp.search import passages
-from webapp.web import blobs, fragments, markdown, shapes
+from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
 from webapp.web.document import recordings, results
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
@@ -25,12 +27,14 @@ from webapp.web.errors import Problem
 from webapp.web.markdown import RenderedPiece
 from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note, note_download
+from webapp.web.sentences import Sentence
 from webapp.web.shapes import document_json, run_json, status_json
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
 pages.add_app_template_filter(markdown.render, "as_html")
 
 PASSAGES_SHOWN = 50
+_NEVER_READ = "This file is kept as it is: nothing here reads it, so it has no text."
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ def show(document_id: UUID) -> Response:
     if fragments.is_for_program():
         return jsonify({**document_json(found.view), "counts": found.counts})
     results.expect_run(found.document, results.asked_run())
+    if found.document.is_kept:
+        return show_section(found, "file", dict, kept=_why_kept(found.document))
     recording = recordings.find(services(), found.document, paths)
     text = None if recording else _text(found, paths.get("markdown"))
     return show_section(found, "text", dict, recording=recording, text=text)
@@ -167,7 +173,7 @@ def whole_text(document_id: UUID) -> Response:
         paths = lookup.artifact_paths(document.org_id, document_id)
     text = _markdown(paths.get("markdown"))
     if text is None:
-        raise Problem(404, detail="This document has no text yet.")
+        raise Problem(404, detail=_NEVER_READ if document.is_kept else "This document has no text yet.")
     note_download(document_id, "text", document.filename)
     return blobs.download(text.encode(), f"{document.filename}.md", "text/markdown; charset=utf-8")
 
@@ -276,6 +282,8 @@ def _sections(found: ShownResult) -> list[Section]:
     def url(endpoint: str) -> str:
         return url_for(f"document.{endpoint}", document_id=found.document.id)
 
+    if found.document.is_kept:
+        return [Section("file", url("show")), Section("runs", url("runs"), found.counts["runs"])]
     return [
         Section("text", url("show")),
         Section("fields", url("fields"), found.counts["fields"]),
@@ -284,6 +292,11 @@ def _sections(found: ShownResult) -> list[Section]:
         Section("connections", url_for("connections.show", document_id=found.document.id), found.counts["connections"]),
         Section("runs", url("runs"), found.counts["runs"]),
     ]
+
+
+def _why_kept(document: Document) -> Sentence:
+    because = kinds.kept_because(services().providers, document.content_type)
+    return sentences.kept(because, filetype(document.content_type).label)
 
 
 def _context(found: ShownResult) -> dict[str, Any]:

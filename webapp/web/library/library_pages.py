@@ -8,9 +8,9 @@ from flask import Blueprint, Response, request, url_for
 
 from webapp.db import reading
 from webapp.db.bounded import Count
-from webapp.documents.states import DocumentStatus
 from webapp.library import grid, lookup
 from webapp.library.grid import Cursor, NoCursor, Sort
+from webapp.library.status_filter import StatusFilter
 from webapp.web import fragments, kinds
 from webapp.web.access import org_id, services
 from webapp.web.document_view import DocumentView, document_views
@@ -24,6 +24,7 @@ pages = Blueprint("library", __name__)
 PAGE_ROWS = 50
 PAGE_ROWS_MAX = 200
 _Q_CHARACTERS_MAX = 200
+_RARE = {StatusFilter.KEPT, StatusFilter.TIMED_OUT}
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -32,7 +33,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 class Query:
     """What of the library is asked for."""
 
-    status: DocumentStatus | None
+    status: StatusFilter | None
     q: str
     sort: Sort
     cursor: Cursor | None
@@ -73,7 +74,7 @@ class Grid:
 
     query: Query
     rows: list[DocumentView]
-    counts: dict[DocumentStatus, Count]
+    counts: dict[StatusFilter, Count]
     next_cursor: Cursor | None
 
     @property
@@ -111,9 +112,9 @@ class Grid:
 
     @property
     def tabs(self) -> list[Tab]:
-        """All, then each status; timing out is rare, and has its tab only where it happened."""
-        shown = [status for status in DocumentStatus if self.counts[status] or status != DocumentStatus.TIMED_OUT]
+        """All, then each status; some are rare, and have their tabs only where there is one, or they are chosen."""
         chosen = self.query.status
+        shown = [one for one in StatusFilter if self.counts[one] or one == chosen or one not in _RARE]
         everything = Tab(None, sum(self.counts.values(), Count()), self.query.url(status=None), chosen is None)
         return [
             everything,
@@ -159,7 +160,6 @@ def _show() -> Response:
         },
         grid=shown,
         kinds=kinds.words(services().providers),
-        accept=kinds.choices(services().providers),
     )
 
 
@@ -176,7 +176,7 @@ def _query() -> Query:
     arguments = request.args
     sort = choice(Sort, "sort", arguments.get("sort", "")) or Sort.NEWEST
     return Query(
-        status=choice(DocumentStatus, "status", arguments.get("status", "").upper()),
+        status=choice(StatusFilter, "status", arguments.get("status", "")),
         # A NUL cannot be stored, so no name has one; PostgreSQL would refuse the whole question.
         q=arguments.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
         sort=sort,

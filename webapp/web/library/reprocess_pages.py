@@ -3,10 +3,10 @@
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
 from webapp.db import reading
-from webapp.documents.states import DocumentStatus
 from webapp.library import selection
 from webapp.library.reprocess import Queued, renew_vectors, reprocess_matching
 from webapp.library.selection import Matching
+from webapp.library.status_filter import StatusFilter
 from webapp.web import fragments
 from webapp.web.access import ops_only, org_id, services, writers_only
 from webapp.web.library.library_pages import choice
@@ -61,6 +61,6 @@ def _answer(queued: Queued, back: str) -> Response:
 def _wanted() -> Matching:
     values = request.values
     return Matching(
-        status=choice(DocumentStatus, "status", values.get("status", "").upper()),
+        status=choice(StatusFilter, "status", values.get("status", "")),
         q=values.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
     )

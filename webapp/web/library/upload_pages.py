@@ -9,7 +9,7 @@ from werkzeug.datastructures import FileStorage
 
 from webapp.jobs.states import Priority
 from webapp.library.intake import Ingested, Refused, ingest
-from webapp.web import fragments, kinds, sentences
+from webapp.web import fragments, sentences
 from webapp.web.access import org_id, services, uploaders_only
 from webapp.web.errors import Problem
 from webapp.web.library.uploads import Part, refusal_problem
@@ -66,8 +66,7 @@ def _take(org: UUID, part: FileStorage, priority: int) -> Ingested | Rejected:
             raise stream.refused
         return ingest(services(), org, stream, part.filename, priority)
     except Refused as refused:
-        data = {**refused.data, "kinds": kinds.words(services().providers)}
-        return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, data))
+        return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, refused.data))
 
 
 def _for_program(taken: list[Ingested], rejected: list[Rejected]) -> Response:

@@ -1,0 +1,44 @@
+"""What the library can be filtered by: a document's status, where files that nothing reads stand beside the ready ones.
+
+To people a document is never Ready that was not read; to the tables it is, since nothing is left to do.
+"""
+
+from enum import StrEnum
+from typing import cast
+
+from sqlalchemy import ColumnElement, Table, Text, and_, literal_column, or_
+
+from webapp.documents.model import Document
+from webapp.documents.states import DocumentStatus
+
+_documents = cast(Table, Document.__table__)
+
+
+class StatusFilter(StrEnum):
+    """What a document is counted and listed as: each is exactly one of these. Their order is that of the tabs."""
+
+    PROCESSING = DocumentStatus.PROCESSING
+    READY = DocumentStatus.READY
+    """Ready, and read."""
+    KEPT = "kept"
+    """Ready, and nothing here reads it."""
+    FAILED = DocumentStatus.FAILED
+    TIMED_OUT = DocumentStatus.TIMED_OUT
+
+    @classmethod
+    def _missing_(cls, value: object) -> "StatusFilter | None":
+        """Names are taken in upper and lower case."""
+        return next((each for each in cls if each.lower() == str(value).lower()), None)
+
+
+def listed_as(wanted: StatusFilter) -> ColumnElement[bool]:
+    """The documents that are counted and listed as this."""
+    return _IS_KEPT if wanted is StatusFilter.KEPT else and_(_documents.c.status == wanted.value, _NOT_KEPT)
+
+
+# Literals, in the words of the model's KEPT and NOT_KEPT: an index is used where its condition is a part of the
+# question, and what a parameter holds is not known when that is decided.
+_READY: ColumnElement[str] = literal_column("'READY'", Text)
+_NONE: ColumnElement[int] = literal_column("0")
+_IS_KEPT = and_(_documents.c.status == _READY, _documents.c.pages_read == _NONE)
+_NOT_KEPT = or_(_documents.c.status != _READY, _documents.c.pages_read.is_(None), _documents.c.pages_read != _NONE)
