@@ -18,7 +18,7 @@ from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import Clip, Segment
 
-BOOK = samples.report_pdf(pages=PAGES)
+BOOK = samples.report_pdf(pages=2)
 
 
 def test_no_client_of_a_vendor_repeats_a_call(
