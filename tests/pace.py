@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).with_name("slow.txt")
-SECONDS = 0.05
+SECONDS = 0.04
 # A longer setup has started something that all the tests of a worker share.
 SETUP_SECONDS_MAX = 0.4
 _HEAD = f"# Tests that took more than {SECONDS:g} s, by the median of their parameters: see tests/pace.py.\n"
