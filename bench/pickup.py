@@ -6,7 +6,7 @@ of the time measured, the claim is committed and the timeline says RUN_STARTED.
 
 Beside it, half before and half after, the least that could do: a bare table, a wake-up after the commit of an INSERT,
 and one committed claim (on PostgreSQL psycopg, FOR UPDATE SKIP LOCKED, and a process of its own; on SQLite a thread).
-Whoever claims runs at the low priority of the product's worker threads, so a busy machine delays both.
+The claiming thread runs at the low priority of the product's worker threads, so a busy machine delays both.
 """
 
 import argparse

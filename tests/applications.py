@@ -2,7 +2,7 @@
 
 To build one, compile its templates and its statements, and warm its connections costs more than
 most tests do. So one is kept for each database and each choice of settings; between two tests it
-gets new services and an empty database, and whoever left anything else behind on
+gets new services and an empty database, and a test that left anything else behind on
 it is told so. A test that changes the application itself (routes, hooks, listeners) makes its own.
 """
 

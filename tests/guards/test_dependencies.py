@@ -93,7 +93,7 @@ def test_every_requirement_is_explained_and_nothing_else_is() -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_what_we_ask_for_is_locked_as_it_was_asked_for(file: str) -> None:
-    """Whoever changes a list and forgets `make lock` reads it here."""
+    """A list that was changed without `make lock` is reported here."""
     locked = _pins(_locked(LOCKED[file]))
     asked_for = _pins(_requirements(file))
     assert {name: pin for name, pin in asked_for.items() if (locked.get(name) or ("", ""))[0] != pin[0]} == {}

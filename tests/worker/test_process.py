@@ -53,6 +53,17 @@ def test_work_begins_as_soon_as_others_know_that_this_process_lives(
     assert caplog.messages == []
 
 
+def test_a_worker_looks_for_sessions_whose_client_froze(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    has_looked = threading.Event()
+    monkeypatch.setattr("webapp.worker.process.end_half_sent", has_looked.set)
+    process = WorkerProcess(bench.services, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
+    process.start()
+    try:
+        assert has_looked.wait(PATIENCE_SECONDS)
+    finally:
+        process.drain()
+
+
 def test_threads_of_a_process_may_report_it_at_the_same_moment(bench: Bench) -> None:
     errors: list[BaseException] = []
 
