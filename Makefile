@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev worker migrate test quick pace check e2e bench chaos validate crashes lock audit sbom shape
+.PHONY: help setup languages run dev worker migrate test quick pace check e2e bench chaos validate crashes lock audit sbom shape
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -18,13 +18,15 @@ FLASK := .venv/bin/flask --app wsgi
 PYTEST := .venv/bin/pytest
 # Everything, on both databases; TESTS=tests/jobs is a part of it.
 TESTS ?=
+# Twice as many as there are processors: many tests wait for processes that they have started.
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); n=$$((n * 2)); echo $$((n < 8 ? n : 8)))
 # All benchmarks; BENCH=upload is one of them.
 BENCH ?= $(filter-out __init__ conftest,$(patsubst bench/%.py,%,$(filter-out bench/_%,$(wildcard bench/*.py))))
 # Tests and benchmarks share one model, whatever data a developer works with.
 FOR_TESTS := MODELS_DIR="$$PWD/.cache/models"; export MODELS_DIR
 # Tests take seconds to compile: keep what came of it, whatever Python was told elsewhere.
 KEEP_COMPILED := unset PYTHONDONTWRITEBYTECODE
-# What stands in .env, for programs that don't read it by themselves. The environment wins.
+# What .env says, for programs that don't read it by themselves. The environment wins.
 WITH_ENV := $(if $(wildcard .env),.venv/bin/dotenv run --no-override --)
 
 # Gets the models and the copy of HTMX where they are missing; a look takes a fraction of a second.
@@ -47,6 +49,9 @@ setup: $(RUNTIME) ## Install the packages and set up the models (run does this b
 	@$(WITH_ENV) $(MODELS) --again
 	@echo "Docmill is set up. Start it with: make run"
 
+languages: $(RUNTIME) ## Get what OCR needs to read other letters (LANGUAGES="ru uk el")
+	@exec $(WITH_ENV) $(MODELS) --languages
+
 run: $(RUNTIME) ## Start Docmill in the foreground: web pages and work in one process (Ctrl-C ends it)
 	@exec $(WITH_ENV) sh -c '$(MODELS) && $(FLASK) db upgrade && exec env -u DATABASE_OWNER_URL .venv/bin/gunicorn wsgi:app'
 
@@ -62,7 +67,7 @@ migrate: $(RUNTIME) ## Bring the database's tables up to date
 
 test: $(DEVELOPMENT) ## Run the whole suite on both databases (TESTS=tests/jobs runs a part)
 	@$(FOR_TESTS); $(MODELS) || exit 1; $(KEEP_COMPILED); \
-	exec $(PYTEST) -n logical --maxprocesses 8 $(TESTS)
+	exec $(PYTEST) -n $(WORKERS) $(TESTS)
 
 # The fast part: what neither takes long nor starts processes nor needs npm.
 FAST := -m "not slow and not journey and not browser and not azurite"
@@ -97,9 +102,10 @@ shape: $(DEVELOPMENT) ## Count what makes the code simple or not: lines, lengths
 # How long, on which database, and which faults: the same seed chooses the same ones.
 minutes ?= 1
 database ?= postgresql
+queue ?= database
 seed ?=
-chaos: $(DEVELOPMENT) ## Kill, freeze and cut off real processes, then check every promise (minutes=10 seed=7 database=sqlite)
-	@exec .venv/bin/python -m tests.chaos --minutes $(minutes) --database $(database) $(if $(seed),--seed $(seed))
+chaos: $(DEVELOPMENT) ## Kill, freeze and cut off real processes, then check every promise (minutes=10 seed=7 queue=bullmq, or database=sqlite)
+	@exec .venv/bin/python -m tests.chaos --minutes $(minutes) --database $(database) --queue $(queue) $(if $(seed),--seed $(seed))
 
 validate: $(DEVELOPMENT) ## Kill workers in the middle of long books and see that nothing is lost, doubled or paid twice
 	@exec .venv/bin/python -W ignore -m tests.validate
@@ -116,7 +122,7 @@ LOCK := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --gen
 upgrade ?=
 lock: ## Pin what the requirements*.in bring, with hashes (upgrade=flask: a newer one of that)
 	@test -x .venv/bin/uv || $(MAKE) $(DEVELOPMENT)
-	@for list in requirements requirements-models requirements-dev; do \
+	@for list in requirements requirements-bullmq requirements-models requirements-dev; do \
 	    $(LOCK) $(if $(upgrade),--upgrade-package $(upgrade)) "$$list.in" --output-file "$$list.txt" >/dev/null || exit 1; \
 	done
 

@@ -12,8 +12,9 @@ import hypothesis
 import pytest
 
 from tests.chromium import find_chromium
-from tests.emulators import accounts, azurite
+from tests.emulators import accounts, azurite, nodejs
 from tests.pace import mark_slow, pytest_addoption, pytest_configure  # noqa: F401 - these two for pytest
+from tests.redis_server import need_redis
 
 pytest_plugins = ["tests.emulators.fixtures"]
 
@@ -35,7 +36,8 @@ NO_BROWSER = "no Chromium: install chromium, or set CHROMIUM to its path"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the tests, leave the live ones out unless they were asked for, and check for a browser."""
+    """Order the tests, leave the live ones out unless they were asked for, and check for what some need."""
+    _leave_out_redis_without_postgresql(items)
     if "live" not in config.option.markexpr:
         _leave_out(config, items, "live")
     mark_slow(config, items)
@@ -48,6 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _tell_the_scheduler(items)
     _need_browser([item for item in items if item.get_closest_marker("browser")])
     _need_azurite([item for item in items if item.get_closest_marker("azurite")])
+    need_redis([item for item in items if item.get_closest_marker("redis")])
 
 
 def _turn(item: pytest.Item) -> tuple[bool, int]:
@@ -73,6 +76,15 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> 
     config.hook.pytest_deselected(items=out)
 
 
+def _leave_out_redis_without_postgresql(items: list[pytest.Item]) -> None:
+    """BullMQ is in front of PostgreSQL only, so there is no such test on SQLite."""
+    items[:] = [item for item in items if not (_has(item, "redis") and _param(item, "database") == "sqlite")]
+
+
+def _param(item: pytest.Item, name: str) -> object:
+    return item.callspec.params.get(name) if isinstance(item, pytest.Function) and hasattr(item, "callspec") else None
+
+
 def _need_browser(items: list[pytest.Item]) -> None:
     if not items or find_chromium():
         return
@@ -88,7 +100,7 @@ def _need_azurite(items: list[pytest.Item]) -> None:
         return
     try:
         azurite.ensure()
-    except azurite.NoAzurite as error:
+    except nodejs.NotInstalled as error:
         if os.environ.get("REQUIRE_AZURITE") == "1":
             raise pytest.UsageError(f"REQUIRE_AZURITE=1, but {error}") from error
         for item in items:

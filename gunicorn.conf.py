@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from types import FrameType
@@ -41,7 +42,7 @@ worker_connections = connections_max()
 keepalive = 30
 # For a sign of life from the process, not for a request.
 timeout = 120
-# A drain comes to its end before gunicorn loses patience.
+# A drain ends before gunicorn kills the process.
 graceful_timeout = int(_settings.queue.drain_seconds) + 10
 
 accesslog = None
@@ -64,6 +65,8 @@ def post_worker_init(worker: Any) -> None:
     from webapp.sandbox.state import log_locks, refusal  # noqa: PLC0415
     from webapp.web.account.welcome import announce  # noqa: PLC0415
     from webapp.web.exposure import warn  # noqa: PLC0415
+    from webapp.web.http_workers.long_polls import end_long_polls  # noqa: PLC0415
+    from webapp.web.ops.warnings import log_workers_elsewhere  # noqa: PLC0415
     from webapp.worker.embedded import EmbeddedHost  # noqa: PLC0415
 
     global _host  # noqa: PLW0603 - gunicorn's hooks have nothing else in common
@@ -82,10 +85,11 @@ def post_worker_init(worker: Any) -> None:
             _host = EmbeddedHost(worker.wsgi.extensions["docmill"])
         _host.start()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, partial(_leave, worker))
+        signal.signal(number, partial(_leave, worker, end_long_polls))
     if worker.age == 1:
         warn(worker.wsgi)
     if worker.age == 1 and has_tables:
+        log_workers_elsewhere(worker.wsgi)
         announce(worker.wsgi)
 
 
@@ -126,12 +130,13 @@ def _set_limits(worker: Any) -> None:
     worker.connections_per_address = 0 if _settings.server.proxy_hops else limits.connections_per_address
 
 
-def _leave(worker: Any, number: int, frame: FrameType | None) -> None:
+def _leave(worker: Any, end_long_polls: Callable[[], None], number: int, frame: FrameType | None) -> None:
     """On a signal: answer the requests that are under way, and drain the jobs meanwhile.
 
     gunicorn's own answer to SIGINT and SIGQUIT takes locks inside of a signal handler, and hangs
     where the main thread holds them.
     """
+    end_long_polls()
     if _host is not None:
         _host.on_signal(number, frame)
     worker.handle_exit(number, frame)

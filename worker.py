@@ -35,7 +35,13 @@ def main() -> int:
     log_locks()
     app = create_app(settings)
     with app.app_context():
-        return _work(WorkerProcess(app.extensions["docmill"], shutdown.on_broken), shutdown, settings)
+        try:
+            process = WorkerProcess(app.extensions["docmill"], shutdown.on_broken)
+        except SettingsError as error:
+            return _refuse(str(error))
+        if unusable := process.refusal_of_redis():
+            return _refuse(unusable)
+        return _work(process, shutdown, settings)
 
 
 def _work(process: WorkerProcess, shutdown: Shutdown, settings: Settings) -> int:

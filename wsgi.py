@@ -12,5 +12,5 @@ from webapp.config import SettingsError
 try:
     app = create_app()
 except SettingsError as error:
-    # Whoever mistyped a setting needs its sentence, not the way that it took through our code.
+    # A person who mistyped a setting needs the sentence about it, not our traceback.
     sys.exit(str(error))

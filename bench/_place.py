@@ -17,7 +17,7 @@ from uuid import UUID
 from flask import Flask
 from flask_migrate import upgrade
 
-from bench._databases import DATABASES
+from bench._databases import DATABASES, postgresql
 from tests.bare import dispose, make_bare_app, settings_for
 from webapp.config import Settings
 from webapp.jobs.states import JobStatus, Priority
@@ -59,10 +59,10 @@ class Place:
 
 
 @contextmanager
-def place(name: str) -> Iterator[Place]:
-    """A new database, in whose application context the caller is."""
+def place(name: str, *, connections: int = 0) -> Iterator[Place]:
+    """A new database, in whose application context the caller is; `connections` where it is to allow more of them."""
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
-    with DATABASES[name]() as given:
+    with postgresql(connections) if connections else DATABASES[name]() as given:
         variables = {**given, "MODELS_DIR": os.environ.get("MODELS_DIR", str(ROOT / ".cache" / "models"))}
         settings = settings_for(Path(given["DATA_DIR"]), **{n: v for n, v in variables.items() if n != "DATA_DIR"})
         app = make_bare_app(settings)
@@ -76,12 +76,12 @@ def place(name: str) -> Iterator[Place]:
 class Worker:
     """A worker process (`bench._worker`), which is working when this exists and is killed at the end."""
 
-    def __init__(self, at: Place, **settings: str) -> None:
+    def __init__(self, at: Place, program: str = "bench._worker", **settings: str) -> None:
         descriptor, path = tempfile.mkstemp(prefix="worker-", suffix=".log", dir=at.settings.data_dir)
         self.log = Path(path)
         with os.fdopen(descriptor, "wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "bench._worker"],
+                [sys.executable, "-m", program],
                 cwd=ROOT,
                 env=at.environment(**settings),
                 stdin=subprocess.DEVNULL,
@@ -102,6 +102,10 @@ class Worker:
         nanoseconds, document = self._output.readline().split()
         return int(nanoseconds) / 1e9, UUID(document.decode())
 
+    def lines(self) -> Iterator[str]:
+        """What it prints, until it ends."""
+        return (line.decode() for line in self._output)
+
     def fileno(self) -> int:
         """So that `select` can wait for it to begin a document."""
         return self._output.fileno()
@@ -114,9 +118,9 @@ class Worker:
         self.process.communicate()
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Look every 10 ms until it is so."""
+def wait_until(is_so: Callable[[], bool], every_seconds: float = _LOOK_EVERY_SECONDS) -> None:
+    """Look every 10 ms, or as often as is said, until it is so."""
     deadline, pause = time.monotonic() + PATIENCE_SECONDS, threading.Event()
     while not is_so():
         assert time.monotonic() < deadline, "it took too long"
-        pause.wait(_LOOK_EVERY_SECONDS)
+        pause.wait(every_seconds)

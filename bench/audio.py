@@ -62,7 +62,7 @@ def _make(folder: Path, kind: str, seconds: int) -> None:
 def _make_talk(folder: Path, seconds: int) -> None:
     spoken = sounds.spoken()
     if spoken is not None:
-        # The header of a stream says no length: the samples are what stands behind it.
+        # The header of a stream says no length: the samples are what follows it.
         once = np.frombuffer(spoken[44:], "<i2")
         samples = np.tile(once, 1 + seconds * 22_050 // len(once))[: seconds * 22_050]
         (folder / "talk.wav").write_bytes(sounds.wav(samples, rate=22_050))

@@ -1,8 +1,8 @@
 """How long one org's document waits behind 100,000 of another org.
 
-Run as `python -m bench.fairness [--crowd N] [--number N]`, on PostgreSQL with one worker process of 4 threads. All
-documents are equally urgent: uploads of several files. The other org's document should start as soon as one thread ends
-the document that it has: of the claims that are made after its upload, the first should take it.
+Run as `python -m bench.fairness [--crowd N] [--number N] [--queue bullmq]`, on PostgreSQL with one worker process of 4
+threads. All documents are equally urgent: uploads of several files. The other org's document should start as soon as
+one thread ends the document that it has: of the claims that are made after its upload, the first should take it.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from sqlalchemy import select
 from bench._copies import copy
 from bench._documents_loop import page
 from bench._place import Place, Worker, place, wait_until
+from bench._redis import add_queue_option, queue_settings
 from bench._table import p50_p99, row, title
 from tests.search.passages import new_org
 from webapp.db import reading
@@ -78,15 +79,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--crowd", type=int, default=100_000, help="documents of the other org")
     parser.add_argument("--number", type=int, default=20, help="of documents that are uploaded meanwhile")
+    add_queue_option(parser)
     given = parser.parse_args()
-    title(f"One org's document behind {given.crowd:,} of another org, PostgreSQL, {given.number} times")
+    title(f"One org's document behind {given.crowd:,} of another org, QUEUE={given.queue}, {given.number} times")
     pause, uploads = threading.Event(), []
-    with place("postgresql") as at:
+    with queue_settings(given.queue) as (settings, _), place("postgresql") as at:
         big, small = new_org(), new_org()
         first = at.upload(big, page("texts", 0), "first.txt", Priority.BULK)
         assert at.owner_url is not None
         copy(at.owner_url, first, given.crowd)
-        with Worker(at) as worker:
+        with Worker(at, **settings) as worker:
             for _ in range(WARM_UP):
                 worker.begun()
             for seed in range(1, 1 + given.number):

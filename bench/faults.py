@@ -1,9 +1,9 @@
 """How soon another worker begins a document anew when its worker is killed, and what a worker writes that was frozen.
 
-Run as `python -m bench.faults [--rounds N]`, on PostgreSQL. There are two worker processes; one works on a long text.
-In the first part it is killed with SIGKILL, and the clock runs until the other one begins the same document. In the
-second it is stopped with SIGSTOP, its lease ends, the other one makes the document READY, and then it is let go on with
-SIGCONT: each row that changes after that is a late write.
+Run as `python -m bench.faults [--rounds N] [--queue bullmq]`, on PostgreSQL. There are two worker processes; one works
+on a long text. In the first part it is killed with SIGKILL, and the clock runs until the other one begins the same
+document. In the second it is stopped with SIGSTOP, its lease ends, the other one makes the document READY, and then it
+is let go on with SIGCONT: each row that changes after that is a late write.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import psycopg
 
 from bench._documents_loop import page
 from bench._place import PATIENCE_SECONDS, Place, Worker, place, wait_until
+from bench._redis import add_queue_option, queue_settings
 from bench._table import row, title
 from tests.search.passages import new_org
 from webapp.db import reading
@@ -35,9 +36,9 @@ _AT_WORK_SECONDS = 0.5
 _pause = threading.Event()
 
 
-def kill(at: Place, org_id: UUID, seed: int) -> float:
+def kill(at: Place, settings: dict[str, str], org_id: UUID, seed: int) -> float:
     """Kill the worker of a document; the seconds until the other one begins it."""
-    with Worker(at) as one, Worker(at) as other:
+    with Worker(at, **settings) as one, Worker(at, **settings) as other:
         document_id, victim, survivor = _begun(at, org_id, seed, one, other)
         killed_at = time.monotonic()
         victim.process.kill()
@@ -47,9 +48,10 @@ def kill(at: Place, org_id: UUID, seed: int) -> float:
     return moment - killed_at
 
 
-def freeze(at: Place, org_id: UUID, seed: int) -> int:
+def freeze(at: Place, settings: dict[str, str], org_id: UUID, seed: int) -> int:
     """Freeze the worker of a document until the other one has finished it; the rows that it changes afterwards."""
-    with Worker(at, **SHORT_LEASES) as one, Worker(at, **SHORT_LEASES) as other:
+    settings = {**settings, **SHORT_LEASES}
+    with Worker(at, **settings) as one, Worker(at, **settings) as other:
         document_id, sleeper, _ = _begun(at, org_id, seed, one, other)
         os.kill(sleeper.process.pid, signal.SIGSTOP)
         wait_until(lambda: _is_finished(at, org_id, document_id))
@@ -94,18 +96,20 @@ def main() -> None:
     """Print a line for each fault."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    rounds = parser.parse_args().rounds
-    title(f"Workers that are killed or frozen at a text of {PAGES} pages, PostgreSQL, {rounds} rounds each")
-    with place("postgresql") as at:
+    add_queue_option(parser)
+    given = parser.parse_args()
+    rounds = given.rounds
+    title(f"Workers that are killed or frozen at a text of {PAGES} pages, QUEUE={given.queue}, {rounds} rounds each")
+    with queue_settings(given.queue) as (settings, _), place("postgresql") as at:
         org_id = new_org()
-        seconds = sorted(kill(at, org_id, seed) for seed in range(rounds))
+        seconds = sorted(kill(at, settings, org_id, seed) for seed in range(rounds))
         row(
             "kill -9 to the first line of the rerun",
             f"{seconds[rounds // 2]:.2f} s ({seconds[0]:.2f} to {seconds[-1]:.2f})",
             wanted=f"≤ {WANTED_SECONDS} s",
             holds=seconds[-1] <= WANTED_SECONDS,
         )
-        late = sum(freeze(at, org_id, rounds + seed) for seed in range(rounds))
+        late = sum(freeze(at, settings, org_id, rounds + seed) for seed in range(rounds))
         row("late writes after a freeze past the lease", str(late), wanted="0", holds=late == 0)
 
 

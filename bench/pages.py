@@ -42,7 +42,14 @@ SIZES = {"sqlite": 100_000, "postgresql": 1_000_000}
 # Milliseconds that nineteen of twenty must stay below.
 WANTED = {"sqlite": {"status": 10, "library": 100, "ops": 100}, "postgresql": {"status": 8, "library": 60, "ops": 80}}
 FILTERS = ("", "invoice", "scan", "10000123", "legacy", "zebra", "invoice 2019", "contract 17")
-OPS = ("/ops", "/ops/jobs", "/ops/jobs?status=completed", "/ops/jobs?status=completed&stage=embed_anew", "/metrics")
+OPS = (
+    "/ops",
+    "/ops/jobs",
+    "/ops/jobs?status=completed",
+    "/ops/jobs?status=completed&stage=embed_anew",
+    "/ops/throughput",
+    "/metrics",
+)
 
 
 @dataclass

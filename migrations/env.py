@@ -20,7 +20,8 @@ from sqlalchemy.exc import DBAPIError, SAWarning
 import webapp.accounts.model
 import webapp.documents.model
 import webapp.jobs.model
-import webapp.search.model  # noqa: F401 - the models of all rooms make up the metadata
+import webapp.search.model
+import webapp.statistics.model  # noqa: F401 - the models of all packages make up the metadata
 from webapp.config import Settings
 from webapp.db import Base
 from webapp.db.engines import prepare_sqlite

@@ -21,6 +21,7 @@ from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import db
 from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.local.opener import LocalOpener
 from webapp.providers.local.pictures import LocalPictures
 from webapp.services import Services
 from webapp.web.ops.health import Readiness
@@ -43,6 +44,7 @@ class Keeper:
 
     extractor: LocalExtractor = field(default_factory=lambda: LocalExtractor(memory_mb=MEMORY_MB))
     pictures: LocalPictures = field(default_factory=LocalPictures)
+    opener: LocalOpener = field(default_factory=LocalOpener)
     _apps: dict[tuple[str, Settings], Flask] = field(default_factory=dict)
     _traits: dict[Flask, list[Any]] = field(default_factory=dict)
 
@@ -90,6 +92,7 @@ class Keeper:
             dispose(app)
         self.extractor.close()
         self.pictures.close()
+        self.opener.close()
 
     def _kept(self, kind: str, settings: Settings, make: Callable[[Settings], Flask]) -> Flask:
         # Where things lie differs from test to test, and nothing of the application depends on it.
@@ -104,7 +107,8 @@ class Keeper:
         services = wire(settings)
         if settings.parsers.extract_memory_mb != MEMORY_MB:
             return services
-        return replace(services, providers=replace(services.providers, extractor=self.extractor, artist=self.pictures))
+        own = replace(services.providers, extractor=self.extractor, artist=self.pictures, opener=self.opener)
+        return replace(services, providers=own)
 
     def _engines(self, database_url: str) -> Iterator[Engine]:
         wanted = make_url(database_url)

@@ -9,7 +9,6 @@ CONTAINER = (
     '<rootfiles><rootfile full-path="OEBPS/book.opf" media-type="application/oebps-package+xml"/></rootfiles>'
     "</container>"
 )
-WORDS_PER_PAGE = 300
 _WORDS = str.split(
     "harbour lantern keeper storm ledger candle island gull anchor cargo captain rope tide pilot chart beacon fog "
     "signal stone tower window letter journey winter summer market bridge river valley meadow orchard garden kettle"
@@ -33,7 +32,7 @@ def epub(
     extra: Mapping[str, bytes] | None = None,
     hrefs: Sequence[str] = (),
 ) -> bytes:
-    """A book of these bodies; `titles` stand in its contents, files in `without` are left out."""
+    """A book of these bodies; `titles` are in its contents, files in `without` are left out."""
     names = list(hrefs) or [f"chapter-{number}.xhtml" for number in range(1, len(chapters) + 1)]
     items = "".join(
         f'<item id="c{number}" href="{name}" media-type="application/xhtml+xml"/>' for number, name in enumerate(names)

@@ -24,10 +24,12 @@ from tests import postgres
 from tests.applications import MEMORY_MB, CompiledTemplates, Keeper
 from tests.bare import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.emptied import Emptied
+from tests.redis_server import RedisServer, running_redis
 from webapp.accounts import passwords
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.local.opener import LocalOpener
 
 CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 
@@ -76,7 +78,8 @@ def _for_the_first(done: Path) -> Iterator[bool]:
 def postgres_template(postgres_server: postgres.Server, shared_folder: Path) -> str:
     """A migrated database to copy: it goes with its server."""
     name = "template_migrated"
-    with _for_the_first(shared_folder / "postgres.migrated") as is_first:
+    # The last worker to leave a server ends it; another one may be started for those that come later.
+    with _for_the_first(shared_folder / f"postgres-{postgres_server.port}.migrated") as is_first:
         if is_first:
             urls = postgres_server.create_database(name)
             _migrate(settings_for(shared_folder, DATABASE_URL=urls.runtime_url, DATABASE_OWNER_URL=urls.owner_url))
@@ -124,6 +127,12 @@ def local_extractor(keeper: Keeper) -> LocalExtractor:
 
 
 @pytest.fixture(scope="session")
+def local_opener(keeper: Keeper) -> LocalOpener:
+    """One process that opens locked files for all tests of this worker."""
+    return keeper.opener
+
+
+@pytest.fixture(scope="session")
 def sqlite_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where each test finds its SQLite file: always here, so that one engine serves them all."""
     return tmp_path_factory.mktemp("sqlite") / "docmill.sqlite3"
@@ -164,7 +173,8 @@ def postgresql_database(reused_database: Emptied) -> Iterator[DatabaseUnderTest]
 def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same hashes with parameters that cost nothing; tests/accounts/test_passwords.py has the real ones."""
     monkeypatch.setattr(passwords, "_hasher", CHEAP_HASHER)
-    monkeypatch.setattr(passwords, "_NOBODY", CHEAP_HASHER.hash("nobody signs in with this"))
+    nobody = CHEAP_HASHER.hash("nobody signs in with this")
+    monkeypatch.setattr(passwords, "_nobody", lambda: nobody)
 
 
 @pytest.fixture
@@ -205,3 +215,10 @@ def own_app(settings: Settings) -> Iterator[Flask]:
     app.testing = True
     yield app
     dispose(app)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A running redis-server for the tests of this worker; whoever asks for it has the mark `redis`."""
+    with running_redis() as server:
+        yield server

@@ -2,7 +2,7 @@
 
 The pipeline runs in this process, with the vendors' own clients at emulators. It dies right before
 or right after a commit, a provider's call or a blob's write: from that moment on nothing it does has
-any effect, as if it had been killed, and whoever comes next takes over. For each step so many points
+any effect, as if it had been killed, and the next process takes over. For each step so many points
 are drawn. Then everything must be as if nothing had happened, and no call may have been made again
 but those that were on their way.
 """

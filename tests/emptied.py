@@ -18,7 +18,7 @@ class Emptied:
         self._connection = self._connect()
 
     def empty(self) -> None:
-        """Whoever is still connected belongs to a test that is over, but for the connections that wait in a pool."""
+        """An open connection belongs to a test that is over, except for those that wait in a pool."""
         waiting = self._keeper.backends(self.urls.runtime_url)
         try:
             self._connection.execute(_END_OTHERS, [waiting])

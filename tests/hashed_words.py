@@ -1,6 +1,6 @@
 """A small embedder that does real work: a bag of hashed words as a vector of unit length.
 
-It knows no meaning, only which words stand in a text; but it is an implementation of the port
+It knows no meaning, only which words are in a text; but it is an implementation of the port
 like any other: the same text always gives the same vector, and shared words bring texts together.
 """
 

@@ -52,7 +52,7 @@ def bookings(session: Session) -> Bookings:
 
 
 def booked(lines: Iterable[Any], open_calls: Iterable[Any]) -> Bookings:
-    """The same out of the rows of LINES and OPEN, whoever has read them."""
+    """The same out of the rows of LINES and OPEN, read by any client."""
     found = {"ok": Counter[str](), "unknown": Counter[str](), "error": Counter[str]()}
     for operation, units, outcome, reused in lines:
         if not reused:

@@ -2,7 +2,7 @@
 
 A test that takes long by nature is marked `slow` where it stands. The others are measured now and
 then: `make pace` runs them all and writes the names of those that took more than their share into
-tests/slow.txt, and whatever stands there is marked `slow`, too.
+tests/slow.txt, and all that it names is marked `slow`, too.
 """
 
 import statistics

@@ -66,7 +66,7 @@ class Server:
         return self.urls(name)
 
     def drop_database(self, name: str) -> None:
-        """Gone, with whoever was still connected; nothing happens where there is none."""
+        """Drop a database, with its open connections; nothing happens where there is none."""
         self._run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def _run(self, statement: sql.Composed) -> None:

@@ -26,6 +26,8 @@ QUEUE_TABLE = "document_processing_jobs"
 # These have one importer because of what they are: the place where all of their kind are listed.
 LISTED = ("_pages", "commands")
 LISTED_PACKAGES = ("webapp.readers.", "webapp.providers.")
+# The settings of vendors, each of whom has a file under providers/ too.
+LISTED_SETTINGS = {"webapp.config.azure", "webapp.config.openai", "webapp.config.speechkit"}
 LISTING = "webapp.pipeline.handlers"
 # Only the claim decides this.
 CLAIM_WORDS = "THEN 'GOES_ON'"
@@ -111,6 +113,7 @@ def _of_one_importer() -> list[str]:
         and LISTING not in found
         and not module.endswith(LISTED)
         and not module.startswith(LISTED_PACKAGES)
+        and module not in LISTED_SETTINGS
     )
 
 

@@ -66,6 +66,11 @@ def test_embedded_runs_on_postgresql_too(tmp_path: Path) -> None:
         ("EXECUTION", "cloud", "embedded, workers"),
         ("EXECUTION", "workers", "needs PostgreSQL"),
         ("DATABASE_URL", "mysql://host/docmill", "postgresql://"),
+        ("DATABASE_SESSION_URL", "postgresql://host/docmill", "needs PostgreSQL in DATABASE_URL"),
+        ("DATABASE_READ_URL", "postgresql://host/docmill", "needs PostgreSQL in DATABASE_URL"),
+        ("READ_LAG_SECONDS", "-1", "at least"),
+        ("BLOBS_SHARED", "yes", "0, 1"),
+        ("DYNO", "web.1", "BLOBS_SHARED=1"),
         ("SECRET_KEY", "short", "16 characters"),
         ("HTMX_URL", "//cdn.example/htmx.js", "no web address"),
         ("HTMX_URL", "Local", "no web address"),
@@ -97,6 +102,36 @@ def test_the_generated_secret_is_kept_and_private(tmp_path: Path) -> None:
     first, second = read(tmp_path), read(tmp_path)
     assert first.secret_key == second.secret_key
     assert stat.S_IMODE((tmp_path / "data" / "secret_key").stat().st_mode) == 0o600
+
+
+def test_with_workers_the_web_processes_agree_on_a_secret_in_the_database(tmp_path: Path) -> None:
+    settings = read(tmp_path, DATABASE_URL="postgresql://me@host/docmill")
+    assert settings.secret_key == ""
+    assert not (tmp_path / "data" / "secret_key").exists()
+
+
+@pytest.mark.parametrize("name", ["DATABASE_SESSION_URL", "DATABASE_READ_URL"])
+def test_another_address_of_the_database(tmp_path: Path, name: str) -> None:
+    settings = read(
+        tmp_path, **{"DATABASE_URL": "postgres://pooler/docmill", name: "postgres://me:hunter2@host/docmill"}
+    )
+    assert getattr(settings, name.lower()) == "postgresql+psycopg://me:hunter2@host/docmill"
+    assert "hunter2" not in repr(settings)
+
+
+def test_without_another_address_sessions_are_of_the_database_itself(tmp_path: Path) -> None:
+    settings = read(tmp_path, DATABASE_URL="postgres://host/docmill")
+    assert settings.database_session_url == settings.database_url
+    assert settings.database_read_url == ""
+
+
+@pytest.mark.parametrize(
+    "lasting",
+    [{"BLOBS_SHARED": "1"}, {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=a;AccountKey=b"}],
+    ids=["a shared folder", "azure"],
+)
+def test_a_host_whose_disk_is_emptied_needs_files_elsewhere(tmp_path: Path, lasting: dict[str, str]) -> None:
+    assert read(tmp_path, DYNO="web.1", **lasting).providers.dyno == "web.1"
 
 
 def test_secrets_never_show(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import select, text, update
 from sqlalchemy.exc import DBAPIError
 
 import webapp.jobs.model
-import webapp.search.model  # noqa: F401 - the models of all rooms make up the metadata
+import webapp.search.model  # noqa: F401 - the models of all packages make up the metadata
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from webapp.accounts import orgs, users
 from webapp.accounts.model import User

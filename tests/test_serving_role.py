@@ -144,7 +144,7 @@ def _sent(org_id: UUID, folder: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("app")
-def test_the_role_is_taken_on_in_the_round_trip_of_the_beginning(two_orgs: tuple[UUID, UUID], tmp_path: Path) -> None:
+def test_the_role_is_set_in_the_round_trip_of_the_beginning(two_orgs: tuple[UUID, UUID], tmp_path: Path) -> None:
     begin, select, commit = _sent(two_orgs[0], tmp_path)
     assert "BEGIN; SELECT set_config('role', 'docmill_serving', true), set_config('app.org_id'" in begin
     assert "SELECT 1" in select

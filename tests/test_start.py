@@ -1,8 +1,9 @@
-"""Whoever mistypes a setting or starts twice reads one sentence, and no way through our code."""
+"""A person who mistypes a setting or starts twice reads one sentence, and no traceback."""
 
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,23 @@ def test_a_database_that_does_not_answer_is_said_to_be_away(tmp_path: Path) -> N
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         words = words_of([str(BIN / "gunicorn"), "wsgi:app"], tmp_path, PORT=str(port))
     assert words.splitlines() == [
         f"Another program is listening on port {port} already. Choose another one: PORT={port + 1}"
     ]
+
+
+@pytest.mark.slow
+def test_a_port_that_becomes_free_is_waited_for() -> None:
+    """A server that was killed keeps its port for a moment."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert "is listening" in str(port_trouble("127.0.0.1", port, patience_seconds=0))
+        threading.Timer(0.5, other.close).start()
+        assert port_trouble("127.0.0.1", port) is None
 
 
 def test_gunicorns_first_process_reads_none_of_what_its_workers_do(tmp_path: Path) -> None:
@@ -76,7 +87,7 @@ def test_an_address_is_tried() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("loads", ["runpy.run_path('gunicorn.conf.py')", "__import__('worker').main()"])
 def test_who_serves_or_works_does_not_hold_the_owners_address(tmp_path: Path, loads: str) -> None:
-    """Whoever takes such a process over must not be able to drop the policies."""
+    """An attacker in such a process must not be able to drop the policies."""
     look = (
         f"import os, runpy; {loads}; from webapp.config import Settings; "
         "print(Settings.from_environment().database_owner_url, os.environ)"

@@ -12,11 +12,8 @@ from uuid import UUID
 
 import uuid_utils.compat
 from sqlalchemy import DateTime
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
-_SQLITE_FORMAT = "'%Y-%m-%d %H:%M:%f'"
+from webapp.sql_function import SqlFunction
 
 
 def new_id() -> UUID:
@@ -40,39 +37,26 @@ def monotonic() -> float:
     return time.monotonic()
 
 
-class now(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+# statement_timestamp(), not now(): a transaction that waited for a lock must not store the time
+# before the wait; not clock_timestamp() either, which no index condition can use.
+class now(SqlFunction[datetime]):  # noqa: N801 - reads as the SQL function that it is
     """The database's time at the start of this statement."""
 
     type = DateTime(timezone=True)
-    inherit_cache = True
+    postgresql = "statement_timestamp()"
+    sqlite = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
 
 
-class after(FunctionElement[datetime]):  # noqa: N801 - reads as the SQL function that it is
+class after(SqlFunction[datetime]):  # noqa: N801 - reads as the SQL function that it is
     """The database's time, so many seconds from now (negative: ago)."""
 
     type = DateTime(timezone=True)
-    inherit_cache = True
+    postgresql = "(statement_timestamp() + make_interval(secs => CAST({0} AS double precision)))"
+    sqlite = "strftime('%Y-%m-%d %H:%M:%f', 'now', ({0}) || ' seconds')"
 
 
-# statement_timestamp(), not now(): a transaction that waited for a lock must not store the time
-# before the wait; not clock_timestamp() either, which no index condition can use.
-@compiles(now, "postgresql")
-def _now_postgresql(element: now, compiler: SQLCompiler, **kw: Any) -> str:
-    return "statement_timestamp()"
+class utc_day(SqlFunction[Any]):  # noqa: N801 - reads as the SQL function that it is
+    """The day of a stored time, in UTC: a date on PostgreSQL, its text on SQLite."""
 
-
-@compiles(now, "sqlite")
-def _now_sqlite(element: now, compiler: SQLCompiler, **kw: Any) -> str:
-    return f"strftime({_SQLITE_FORMAT}, 'now')"
-
-
-@compiles(after, "postgresql")
-def _after_postgresql(element: after, compiler: SQLCompiler, **kw: Any) -> str:
-    seconds = compiler.process(element.clauses, **kw)
-    return f"(statement_timestamp() + make_interval(secs => CAST({seconds} AS double precision)))"
-
-
-@compiles(after, "sqlite")
-def _after_sqlite(element: after, compiler: SQLCompiler, **kw: Any) -> str:
-    seconds = compiler.process(element.clauses, **kw)
-    return f"strftime({_SQLITE_FORMAT}, 'now', ({seconds}) || ' seconds')"
+    postgresql = "date(timezone('UTC', {0}))"
+    sqlite = "date({0})"

@@ -16,8 +16,13 @@ class FailureCode(StrEnum):
     CORRUPT = "corrupt"
     EMPTY = "empty"
     UNSUPPORTED = "unsupported"
+    # The file needs a password; then it was the wrong one, or is gone before it was used; or no password helps here.
+    WRONG_PASSWORD = "wrong_password"  # noqa: S105 - the name of a failure
+    PASSWORD_GONE = "password_gone"  # noqa: S105 - the name of a failure
+    LOCK_UNKNOWN = "lock_unknown"
     TOO_LARGE = "too_large"
     NO_TEXT = "no_text"
+    UNKNOWN_SCRIPT = "unknown_script"
     NO_SOUND = "no_sound"
     SILENT = "silent"
     NO_SPEECH = "no_speech"

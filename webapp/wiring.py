@@ -2,16 +2,23 @@
 
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
-from webapp.config import Settings
+from webapp.accounts.secret_key import secret_key
+from webapp.config import Settings, SettingsError
+from webapp.config.queue import STAGE_NAMES
 from webapp.jobs.retry import RetryPolicy
+from webapp.jobs.sealed_passwords import PasswordSeal
 from webapp.jobs.sql import SqlJobQueue
 from webapp.providers.blob_copies import BlobCopies
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.embed import LocalEmbedder
 from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.local.ocr import LocalOcr, OcrOptions
+from webapp.providers.local.opener import LocalOpener
 from webapp.providers.local.pictures import LocalPictures
+from webapp.providers.local.searchable import LocalSearchablePdfs
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.local.speech import LocalRecogniser
 from webapp.providers.ports import BlobStore, Embedder, Providers, RemoteExtractor
@@ -19,11 +26,16 @@ from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
 from webapp.services import Services
 
+if TYPE_CHECKING:
+    from webapp.jobs.dispatch.bullmq.queues import BullQueues
+
 
 def wire(settings: Settings) -> Services:
     """Choose the implementations; nothing is loaded or connected before it is needed."""
     requires_locks = settings.parsers.requires_locks
-    local = LocalExtractor(memory_mb=settings.parsers.extract_memory_mb, requires_locks=requires_locks)
+    local = LocalExtractor(
+        memory_mb=settings.parsers.extract_memory_mb, requires_locks=requires_locks, ocr=_ocr(settings)
+    )
     blobs = _blobs(settings)
     retry = RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)
     return Services(
@@ -31,7 +43,7 @@ def wire(settings: Settings) -> Services:
         queue=SqlJobQueue(retry, stage_limits=dict(settings.queue.stage_limits)),
         providers=Providers(
             blobs=blobs,
-            # A local store lends the file itself.
+            # A local store gives the file itself.
             copies=None if settings.providers.blobs == "local" else BlobCopies(blobs.local_copy).use,
             extractor=local,
             embedder=_embedder(settings),
@@ -39,8 +51,24 @@ def wire(settings: Settings) -> Services:
             remote_extractor=_remote_extractor(settings, local),
             speech=_speech(settings),
             artist=LocalPictures(requires_locks=requires_locks),
+            searchable=LocalSearchablePdfs(requires_locks=requires_locks),
+            opener=LocalOpener(requires_locks=requires_locks),
         ),
+        seal=PasswordSeal(lambda: secret_key(settings)),
     )
+
+
+def bull_queues(settings: Settings) -> "BullQueues":
+    """BullMQ's queues on Redis; nothing is connected before it is needed."""
+    try:
+        from webapp.jobs.dispatch.bullmq.client import RedisClient  # noqa: PLC0415 - an extra
+        from webapp.jobs.dispatch.bullmq.queues import BullQueues  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"QUEUE=bullmq needs the package {error.name}: run “pip install -r requirements-bullmq.txt”."
+        ) from error
+    prefix = settings.dispatch.redis_prefix
+    return BullQueues(RedisClient(settings.dispatch.redis_url, f"{prefix}:docmill:probe"), prefix, STAGE_NAMES)
 
 
 # The vendors' clients are imported where they are chosen: together they take a second and 90 MB,
@@ -78,6 +106,19 @@ def _remote_extractor(settings: Settings, local: LocalExtractor) -> RemoteExtrac
         models=dict(azure.documentintelligence_models),
         window_pages=azure.documentintelligence_window_pages,
         windows_at_once=azure.documentintelligence_windows_at_once,
+    )
+
+
+def _ocr(settings: Settings) -> LocalOcr | None:
+    if not settings.ocr.is_on:
+        return None
+    return LocalOcr(
+        OcrOptions(
+            settings.models.dir,
+            settings.ocr.languages,
+            threads=settings.ocr.ocr_threads,
+            requires_locks=settings.parsers.requires_locks,
+        )
     )
 
 

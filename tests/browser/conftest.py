@@ -11,18 +11,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route
 from tests import samples
 from tests.browser import server
 from tests.browser.server import Visit
-from tests.chromium import find_chromium
+from tests.chromium import FLAGS, find_chromium
 from webapp.providers.models import htmx
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 NewPage = Callable[..., Page]
 _TOKEN = re.compile(r'<meta name="csrf-token" content="([^"]+)">')
@@ -158,5 +148,6 @@ def files(tmp_path: Path) -> Path:
     (folder / "notes.md").write_bytes(b"# Milling notes\n\nWheat is *ground* between stones. " + unique)
     (folder / "empty.txt").write_bytes(b"")
     (folder / "picture.pdf").write_bytes(b"\x89PNG\r\n\x1a\n" + unique)
+    (folder / "program.bin").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(200) + unique)
     (folder / "large.txt").write_bytes(b"word " * 500_000)
     return folder

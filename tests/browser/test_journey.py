@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 READY = 30_000
 
-# A drop as a browser makes it: the files come with the event. Nothing else can stand in for a hand on a mouse.
+# A drop as a browser makes it: the files come with the event. Nothing else can replace a hand on a mouse.
 _DROP = """
 ([name, content]) => {
   const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
@@ -89,7 +89,7 @@ def test_the_document_page_moves_to_ready_by_itself(working: Visit, open_page: N
     expect(page.locator(".run-head")).to_have_count(2)
     expect(page.locator("#live")).to_have_attribute("data-status", "ready", timeout=READY)
     expect(page.locator(".run-head").first).to_contain_text("Succeeded")
-    # The button that was used still has the focus: nothing was taken from whoever works with keys.
+    # The button that was used still has the focus: people who work with keys lose nothing.
     expect(page.locator("#reprocess")).to_be_focused()
     page.locator("#tab-tables").click()
     expect(page.get_by_role("table").first).to_contain_text("Washers")
@@ -105,13 +105,15 @@ def test_many_files_each_with_its_own_end(working: Visit, open_page: NewPage, fi
     expect(row(page, "notes.md")).to_have_attribute("data-status", "ready", timeout=READY)
     expect(row(page, "locked.pdf")).to_have_attribute("data-status", "failed", timeout=READY)
     expect(row(page, "locked.pdf")).to_contain_text("The file is protected by a password")
-    expect(row(page, "picture.pdf")).to_have_attribute("data-status", "kept", timeout=READY)
+    expect(row(page, "picture.pdf")).to_have_attribute("data-status", "failed", timeout=READY)
+    expect(row(page, "picture.pdf")).to_contain_text("The file is damaged")
+    expect(row(page, "program.bin")).to_have_attribute("data-status", "kept", timeout=READY)
     expect(page.locator("#tab-kept")).to_contain_text("1")
     refused.filter(has_text="empty.txt").get_by_role("button", name="Remove empty.txt from this list").click()
     expect(refused).to_have_count(1)
 
     row(page, "locked.pdf").get_by_role("link").first.click()
-    expect(page.locator("#live")).to_contain_text("Save a copy without a password")
+    expect(page.locator("#live")).to_contain_text("Give its password")
 
 
 def test_the_same_bytes_lead_to_the_document_that_is_there(working: Visit, open_page: NewPage, files: Path) -> None:

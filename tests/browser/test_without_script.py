@@ -13,7 +13,7 @@ from tests.browser.test_journey import READY, row, upload
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 # Is each control named, each field labelled, is there one first heading, and nothing wider than the window?
-_FAULTS = """
+FAULTS = """
 () => {
   const faults = [];
   const shown = (element) => element.checkVisibility({visibilityProperty: true});
@@ -157,8 +157,8 @@ def test_each_page_is_sound(working: Visit, open_page: NewPage, files: Path, wid
     ]
     others = ["/", "/?q=nothing", "/search", "/search?q=workshop", "/account", "/account/password"]
     others += ["/ops", "/ops/jobs", "/ops/security", "/ops/people"]
-    faults = {"uploads": page.evaluate(_FAULTS)}
+    faults = {"uploads": page.evaluate(FAULTS)}
     for path in [*others, *sections, f"{documents[0]}/delete", "/no/such/page"]:
         page.goto(path)
-        faults[path] = page.evaluate(_FAULTS)
+        faults[path] = page.evaluate(FAULTS)
     assert {path: found for path, found in faults.items() if found} == {}

@@ -1,6 +1,6 @@
 """Chaos: real processes, and everything that can happen to them; then the promises are checked.
 
-    python -m tests.chaos --minutes 1 --seed 7 --database postgresql
+    python -m tests.chaos --minutes 1 --seed 7 --database postgresql --queue bullmq
 
 What is done when, and to whom, follows from the seed, which is printed. Ends with 1 where a
 promise was broken.
@@ -22,7 +22,7 @@ import psycopg
 
 from tests.chaos import audit
 from tests.chaos.monkey import Monkey
-from tests.chaos.plan import POSTGRESQL, SQLITE, Fault, plan
+from tests.chaos.plan import BULLMQ, POSTGRESQL, SQLITE, Fault, plan
 from tests.chaos.processes import wait_until
 from tests.chaos.server import RestartableServer, restartable
 from tests.chaos.verdict import judge, unfinished
@@ -40,18 +40,23 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=None, help="the same seed chooses the same faults")
     parser.add_argument("--database", choices=["postgresql", "sqlite"], default="postgresql")
+    parser.add_argument("--queue", choices=["database", "bullmq"], default="database", help="bullmq: Redis in front")
     parser.add_argument("--documents", type=int, default=None)
     parser.add_argument("--extraction", choices=["local", "azure"], default=None, help="by default odd seeds: azure")
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(10_000) if given.seed is None else given.seed
     seconds = given.minutes * 60
-    faults = plan(seed, seconds, POSTGRESQL if given.database == "postgresql" else SQLITE)
+    if given.queue == "bullmq" and given.database == "sqlite":
+        parser.error("BullMQ is in front of PostgreSQL only")
+    kinds = BULLMQ if given.queue == "bullmq" else POSTGRESQL if given.database == "postgresql" else SQLITE
+    faults = plan(seed, seconds, kinds)
     extraction = given.extraction or ("azure" if seed % 2 else "local")
     _say(
-        f"chaos on {given.database}: seed {seed}, {given.minutes:g} min, {len(faults)} faults, extraction {extraction}"
+        f"chaos on {given.database}, queue {given.queue}: seed {seed}, {given.minutes:g} min, {len(faults)} faults,"
+        f" extraction {extraction}"
     )
-    is_cloud = extraction == "azure"
-    with _surroundings(given.database) as (folder, server), world(folder, server, is_cloud=is_cloud) as made:
+    more = {"is_cloud": extraction == "azure", "has_redis": given.queue == "bullmq"}
+    with _surroundings(given.database) as (folder, server), world(folder, server, **more) as made:
         if server:
             audit.install(server.superuser_url)
         documents = given.documents or int(DOCUMENTS_A_MINUTE * given.minutes)
@@ -84,11 +89,20 @@ def _run(made: World, faults: list[Fault], uploader: Uploader) -> bool:
         monkey.inject(fault)
     monkey.heal()
     seconds = _drain(made, monkey, uploader)
-    # A call of a killed process stays open until nobody can be waiting for its answer.
-    wait_until(lambda: unfinished(made) == 0, OPEN_CALLS_SECONDS, 0.5)
+    _finish(made)
     found = judge(made) if seconds is not None else {"everything comes to an end": [_stuck(made)]}
     _report(made, monkey, found, seconds)
     return not found and not monkey.troubles
+
+
+def _finish(made: World) -> None:
+    """Wait for the jobs that follow runs, and for open calls, for as long as they become fewer.
+
+    A call of a killed process stays open until nobody can be waiting for its answer.
+    """
+    left = [unfinished(made)]
+    while left[-1] and wait_until(lambda: unfinished(made) < left[-1], OPEN_CALLS_SECONDS, 0.5):
+        left.append(unfinished(made))
 
 
 def _drain(made: World, monkey: Monkey, uploader: Uploader) -> float | None:
@@ -179,6 +193,8 @@ def _keep_logs(folder: Path) -> None:
         lines = [line for line in log.read_text(errors="replace").splitlines() if " INFO " not in line]
         _say(f"\n--- {log.name}, its last lines that are no news of success")
         _say("\n".join(lines[-60:]))
+        _say(f"\n--- {log.name}, why something ended")
+        _say("\n".join([line for line in lines if not line.startswith(("20", "[20"))][-60:]))
 
 
 def _say(line: str) -> None:

@@ -44,7 +44,7 @@ CREATE TRIGGER audit AFTER INSERT ON run_events FOR EACH ROW EXECUTE FUNCTION au
 CREATE TRIGGER audit AFTER INSERT OR DELETE ON chunks FOR EACH ROW EXECUTE FUNCTION audit.chunk();
 """
 
-# The holder of a job at a moment: whoever made the last claim before it, unless the lease has ended since.
+# The holder of a job at a moment: the worker that made the last claim before it, unless the lease has ended since.
 _HOLDER = """
     LATERAL (SELECT c.who, c.new_status FROM audit.log c
              WHERE c.kind = 'job' AND c.seq < l.seq AND c.{match} AND c.old_lease IS DISTINCT FROM c.new_lease

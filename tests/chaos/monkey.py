@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import psycopg
+import redis
 
 from tests.chaos import audit
 from tests.chaos.plan import Fault
@@ -20,12 +21,14 @@ from tests.emulators.wire import Wire
 # The product ends a session that is idle in a transaction after 10 s; the server looks when its timer fires.
 OPEN_SECONDS_MAX = 12.0
 FREEZE_IN_TRANSACTION_SECONDS = 14.0
+# The exit code of a worker that should not have been started.
+REFUSED = 2
 PROVIDER_FAULTS = ("status", "cut", "lost", "malformed", "late")
 
 
 @dataclass
 class Monkey:
-    """One for the whole run. Blows that last (a frozen process, say) go on beside the next ones."""
+    """One for the whole run. Faults that last (a frozen process, say) go on beside the next ones."""
 
     world: World
     done: Counter[str] = field(default_factory=Counter)
@@ -33,6 +36,7 @@ class Monkey:
     _healing: list[threading.Timer] = field(default_factory=list)
     _is_stopped: bool = False
     _database_lock: threading.Lock = field(default_factory=threading.Lock)
+    _redis_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def inject(self, fault: Fault) -> None:
         """Do this one; where there is nobody to do it to just now, nothing."""
@@ -56,6 +60,9 @@ class Monkey:
                 emulator.faults.clear()
         if self._is_stopped:
             self._start_database()
+        if self.world.redis is not None:
+            self._start_redis()
+            self.world.redis.freeze(is_on=False)
         self.revive()
 
     def revive(self) -> None:
@@ -71,10 +78,13 @@ class Monkey:
                 world.add_worker()
 
     def _note_exit(self, process: Managed) -> None:
-        # kill -9 was ours, and so was SIGTERM, which may come before anybody listens; whoever left of its own
+        # kill -9 was ours, and so was SIGTERM, which may come before anybody listens; a process that ended of its own
         # accord did what it must never do.
         status = process.popen.returncode if process.popen else None
-        if status not in {-signal.SIGKILL, -signal.SIGTERM, 0}:
+        if status == REFUSED and self.world.redis is not None:
+            # A worker whose first call to Redis fails ends with a sentence, and its supervisor starts another one.
+            self.done["  workers that found no Redis at their start"] += 1
+        elif status not in {-signal.SIGKILL, -signal.SIGTERM, 0}:
             self.troubles.append(f"{process.command[-1]} ended by itself: status {status}")
 
     def _later(self, seconds: float, act: Callable[[], object]) -> None:
@@ -180,6 +190,44 @@ class Monkey:
             if self._is_stopped and self.world.server is not None:
                 self.world.server.start()
                 self._is_stopped = False
+
+    def _kill_redis(self, fault: Fault) -> bool:
+        assert self.world.redis is not None
+        with self._redis_lock:
+            self.world.redis.kill()
+        self._later(1 + 6 * fault.strength, self._start_redis)
+        return True
+
+    def _restart_redis_empty(self, _: Fault) -> bool:
+        assert self.world.redis is not None
+        with self._redis_lock:
+            self.world.redis.kill()
+        self._start_redis()
+        return True
+
+    def _freeze_redis(self, fault: Fault) -> bool:
+        server = self.world.redis
+        assert server is not None
+        with self._redis_lock:
+            if not server.is_alive:
+                return False
+            server.freeze(is_on=True)
+        self._later(1 + 9 * fault.strength, lambda: server.freeze(is_on=False))
+        return True
+
+    def _flush_redis(self, _: Fault) -> bool:
+        assert self.world.redis is not None
+        # One that is away has nothing to flush.
+        with contextlib.suppress(ConnectionError, TimeoutError, redis.RedisError):
+            self.world.redis.client.flushall()
+            return True
+        return False
+
+    def _start_redis(self) -> None:
+        assert self.world.redis is not None
+        with self._redis_lock:
+            if not self.world.redis.is_alive:
+                self.world.redis.start()
 
     def _fill_the_disk(self, fault: Fault) -> bool:
         """Of one worker (of the server, where that is all), or of all processes."""

@@ -23,6 +23,13 @@ POSTGRESQL = {
     "freeze a worker in its transaction": 3,
     "cancel a run": 4,
 }
+BULLMQ = {
+    **POSTGRESQL,
+    "kill redis": 4,
+    "restart redis empty": 4,
+    "freeze redis": 4,
+    "flush redis": 6,
+}
 SQLITE = {
     "kill a web process": 5,
     "kill the whole server": 3,

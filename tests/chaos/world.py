@@ -22,6 +22,7 @@ from tests.emulators.server import Emulator
 from tests.emulators.wire import Wire
 from tests.journeys.site import Installation, free_port
 from tests.pipeline.workplace import prose
+from tests.redis_server import RedisServer
 
 WORKERS = 3
 # A call takes long enough to be interrupted.
@@ -65,6 +66,8 @@ class World:
     analyzer: DocumentIntelligence | None
     """Where PDFs are read elsewhere, and paid for; None where this machine reads them."""
     web: Managed
+    redis: RedisServer | None = None
+    """In front of the database's queue; None where there is none."""
     workers: list[Managed] = field(default_factory=list)
     all: list[Managed] = field(default_factory=list)
     uploaded: dict[str, bool] = field(default_factory=dict)
@@ -93,6 +96,7 @@ class World:
             **AS_FAST_AS_IT_GOES,
             "DATABASE_URL": url,
             **(_cloud(self.analyzer) if self.analyzer else {}),
+            **({"QUEUE": "bullmq", "REDIS_URL": self.redis.url} if self.redis else {}),
             **({"DATABASE_OWNER_URL": self.server.owner_url} if self.server else {"JOB_MAX_ATTEMPTS": "4"}),
         }
 
@@ -157,11 +161,14 @@ def _cloud(analyzer: DocumentIntelligence) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def world(folder: Path, server: RestartableServer | None, *, is_cloud: bool = False) -> Iterator[World]:
-    """One that runs. With `is_cloud` an emulated service reads its PDFs."""
+def world(
+    folder: Path, server: RestartableServer | None, *, is_cloud: bool = False, has_redis: bool = False
+) -> Iterator[World]:
+    """One that runs. With `is_cloud` an emulated service reads its PDFs; with `has_redis` BullMQ feeds the workers."""
     openai = OpenAI(delay_seconds=EMBEDDING_SECONDS)
     analyzer = DocumentIntelligence(seconds=0.3) if is_cloud else None
-    made = World(folder, server, openai, analyzer, web=None)  # type: ignore[arg-type] # prepare makes it
+    redis = RedisServer() if has_redis else None
+    made = World(folder, server, openai, analyzer, web=None, redis=redis)  # type: ignore[arg-type] # prepare makes it
     for emulator in made.emulators:
         emulator.start()
     try:
@@ -169,6 +176,8 @@ def world(folder: Path, server: RestartableServer | None, *, is_cloud: bool = Fa
         yield made
     finally:
         made.end()
+        if redis is not None:
+            redis.stop()
         for emulator in made.emulators:
             emulator.stop()
 

@@ -10,6 +10,7 @@ from tests import local_providers
 from tests.contracts.polled import PolledExtractor
 from tests.emulators import live
 from tests.emulators.clients import azure_extractor, openai_embedder
+from tests.jobs.bull_rig import BullQueueRig
 from tests.jobs.rig import QueueRig, SqlQueueRig
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.embed import LocalEmbedder
@@ -50,6 +51,11 @@ def embedder(request: pytest.FixtureRequest) -> Embedder:
     return live.embedder()
 
 
-@pytest.fixture
-def rig(bare_app: Flask) -> QueueRig:
-    return SqlQueueRig(bare_app)
+@pytest.fixture(params=["database", pytest.param("bullmq", marks=pytest.mark.redis)])
+def rig(request: pytest.FixtureRequest, bare_app: Flask) -> Iterator[QueueRig]:
+    if request.param == "database":
+        yield SqlQueueRig(bare_app)
+        return
+    rig = BullQueueRig(bare_app, request.getfixturevalue("redis_server"))
+    yield rig
+    rig.offered.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from webapp.clock import monotonic
 from webapp.pipeline.page_windows import joined
 from webapp.provider_errors import TimedOut
-from webapp.providers.ports import Done, Failed, RemoteExtractor, Window
+from webapp.providers.ports import Done, Failed, KeptParts, RemoteExtractor, Window
 from webapp.readers.extraction import Extraction
 
 PAUSE_SECONDS = 0.01
@@ -34,16 +34,22 @@ class PolledExtractor:
         self.remote.check()
 
     def extract(
-        self, source: Path, content_type: str, *, timeout_seconds: float, progress: Callable[[float], None]
+        self,
+        source: Path,
+        content_type: str,
+        *,
+        timeout_seconds: float,
+        progress: Callable[[float], None],
+        parts: KeptParts | None = None,
     ) -> Extraction:
         deadline = monotonic() + timeout_seconds
         windows = self.remote.windows(source, content_type, timeout_seconds=timeout_seconds)
-        parts: list[Extraction] = []
+        answers: list[Extraction] = []
         for window in windows:
             operation = self.remote.start(source, content_type, window)
-            parts.append(self.remote.read(self._answer(operation, deadline), window))
-            progress(len(parts) / len(windows))
-        return joined(parts, windows)
+            answers.append(self.remote.read(self._answer(operation, deadline), window))
+            progress(len(answers) / len(windows))
+        return joined(answers, windows)
 
     def parts(self, source: Path, content_type: str) -> dict[Window, Extraction]:
         """Each window's own extraction."""

@@ -63,7 +63,7 @@ def test_notes_survive_being_stored(analyst: Analyst) -> None:
 @pytest.mark.parametrize(
     "texts", [("Yes.",), ("?",), ("word " * 5_000,), ("\u0634\u0643\u0631\u0627",), ("same",) * 300]
 )
-def test_any_talk_is_taken(analyst: Analyst, texts: tuple[str, ...]) -> None:
+def test_any_talk_is_accepted(analyst: Analyst, texts: tuple[str, ...]) -> None:
     assert len(analyze(analyst, *texts).summary) <= 5_000
 
 

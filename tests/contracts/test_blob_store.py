@@ -47,7 +47,7 @@ def test_a_file_put_in_is_read_back_and_its_source_is_gone(store: BlobStore) -> 
     assert not source.exists()
 
 
-def test_a_file_from_elsewhere_is_taken_too(store: BlobStore, tmp_path: Path) -> None:
+def test_a_file_from_elsewhere_is_accepted_too(store: BlobStore, tmp_path: Path) -> None:
     source = tmp_path / "elsewhere"
     source.write_bytes(b"from another folder")
     store.put_file("a/b", source)
@@ -150,7 +150,7 @@ def test_uploads_on_their_way_are_no_blobs(store: BlobStore) -> None:
     assert paths(store) == []
 
 
-def test_local_copy_lends_the_bytes(store: BlobStore) -> None:
+def test_local_copy_gives_the_bytes(store: BlobStore) -> None:
     store.put_bytes("a/b", b"to be parsed")
     with store.local_copy("a/b") as file:
         assert file.read_bytes() == b"to be parsed"

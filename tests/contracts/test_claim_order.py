@@ -131,3 +131,14 @@ def test_each_of_two_hundred_orgs_is_served_before_any_is_served_three_times(rig
         for lease in taken:
             rig.queue.complete(lease)
     assert max(served.values()) <= 2
+
+
+def test_a_claim_for_one_org_leaves_all_others_alone(rig: QueueRig) -> None:
+    _crowd(rig, 20)
+    theirs = _newcomer(rig, 3, priority=Priority.BULK)
+    _crowd(rig, 20)
+    org_id = theirs[0].org_id
+    assert ids(rig.queue.claim("a", 2, org_id=org_id)) == ids(theirs[:2])
+    assert ids(rig.queue.claim("a", 5, org_id=org_id, stages=[theirs[0].stage])) == ids(theirs[2:])
+    assert rig.queue.claim("a", 5, org_id=org_id) == []
+    assert len(rig.queue.claim("a", 50)) == 40

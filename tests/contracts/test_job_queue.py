@@ -1,4 +1,4 @@
-"""What every implementation of `JobQueue` promises: the life of a job, and the line that it stands in.
+"""What every implementation of `JobQueue` promises: the life of a job, and its place in the queue.
 
 The suites of the queue speak of jobs, not of how they are kept.
 """
@@ -141,8 +141,10 @@ def test_a_claim_of_many_is_shared_out(rig: QueueRig) -> None:
 
 def test_who_has_many_seats_waits_for_who_has_few(rig: QueueRig) -> None:
     ours, theirs = rig.new_org(), rig.new_org()
+    rig.queue.enqueue([run.job() for run in rig.new_runs(2, theirs)])
+    held = Counter(lease.org_id for lease in rig.queue.claim("a", 2))
     rig.queue.enqueue([run.job() for org in (theirs, ours) for run in rig.new_runs(4, org)])
-    taken = rig.queue.claim("a", 3, seats={theirs: 2})
+    taken = rig.queue.claim("a", 3, seats=held)
     assert [lease.org_id for lease in taken] == [ours, ours, theirs]
 
 
@@ -254,7 +256,7 @@ def test_only_waiting_jobs_are_let_in(rig: QueueRig) -> None:
 
 
 def live_and_ended(rig: QueueRig) -> tuple[UUID, list[JobSnapshot]]:
-    """A run with a finished job, one at work, one that waits and one that is held; and a stranger."""
+    """A run with a finished job, one that runs, one that waits and one that is held; and a job of another run."""
     run = new_run(rig)
     for stage in ("extract", "chunk"):
         rig.queue.enqueue([run.job(stage)])

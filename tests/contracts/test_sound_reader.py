@@ -15,7 +15,6 @@ from webapp.readers.filetypes import FILE_TYPES
 from webapp.readers.sniff import HEAD_BYTES, sniff
 from webapp.readers.sound.levels import waveform
 
-TYPES = {"mp3": "audio/mpeg", "m4a": "audio/mp4", "mov": "video/quicktime", "webm": "video/x-matroska"}
 Read = Callable[..., tuple[Sound, bytes]]
 
 

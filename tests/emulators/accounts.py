@@ -14,7 +14,7 @@ def take(environ: MutableMapping[str, str]) -> None:
 
 
 def setting(name: str, default: str = "") -> str:
-    """A setting of a real account; whoever asks for live tests has to give it."""
+    """A setting of a real account; live tests need it."""
     value = _ACCOUNTS.get(name, default)
     if not value:
         raise pytest.UsageError(f"live tests need {name}")

@@ -1,6 +1,6 @@
 """Builds an AnalyzeResult as the service would: content, pages, words, paragraphs, tables, key-value pairs.
 
-Spans count code points. Words stand in the content where their spans say.
+Spans count code points. Words are in the content where their spans say.
 """
 
 import html

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
-    """A running Azurite; whoever asks for it has the mark `azurite`."""
+    """A running Azurite; tests that ask for it have the mark `azurite`."""
     with emulated_azure.running(tmp_path_factory.mktemp("azurite")) as running:
         yield running
 
@@ -46,7 +46,7 @@ def openai(openai_server: OpenAI) -> Iterator[OpenAI]:
     """OpenAI with an empty ledger, on its best behaviour."""
     openai_server.reset()
     yield openai_server
-    # Whoever still waits for an answer need not wait any longer.
+    # Clients that still wait for an answer need not wait any longer.
     openai_server.reset()
 
 

@@ -91,7 +91,7 @@ class Emulator:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and let go of whoever is kept waiting."""
+        """End, and release the clients that are kept waiting."""
         self._released.set()
         self._server.shutdown()
         self._server.server_close()

@@ -11,10 +11,10 @@ from packaging.utils import NormalizedName, canonicalize_name
 from tests.guards.sources import ROOT
 
 # What we ask for; and all that this brings, made by `make lock`.
-FILES = ("requirements.in", "requirements-dev.in", "requirements-models.in")
+FILES = ("requirements.in", "requirements-bullmq.in", "requirements-dev.in", "requirements-models.in")
 LOCKED = {file: file.replace(".in", ".txt") for file in FILES}
 # The packages that convert the embedding model are installed for that alone, so not here.
-INSTALLED = FILES[:2]
+INSTALLED = FILES[:3]
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 # "GPL", "AGPL" and their long name; not "LGPL", under which a library may be used by anybody.
 COPYLEFT = re.compile(r"(?<![L\w])A?GPL|GNU (Affero )?General Public", re.IGNORECASE)
@@ -107,7 +107,7 @@ def test_what_we_ask_for_is_locked_as_it_was_asked_for(file: str) -> None:
     assert named == set(asked_for)
 
 
-@pytest.mark.parametrize(("file", "least"), list(zip(LOCKED.values(), (50, 100, 4), strict=True)))
+@pytest.mark.parametrize(("file", "least"), list(zip(LOCKED.values(), (50, 7, 100, 4), strict=True)))
 def test_every_locked_package_has_one_version_and_the_hashes_of_its_files(file: str, least: int) -> None:
     locked = _locked(file)
     assert len(locked) > least
@@ -116,13 +116,16 @@ def test_every_locked_package_has_one_version_and_the_hashes_of_its_files(file: 
 
 
 def test_the_locked_files_name_the_same_versions() -> None:
-    runtime, development, models = (_pins(_locked(file)) for file in LOCKED.values())
+    runtime, bullmq, development, models = (_pins(_locked(file)) for file in LOCKED.values())
     assert {name: pin for name, pin in runtime.items() if development.get(name, ("",))[0] != pin[0]} == {}
+    assert {name: pin for name, pin in bullmq.items() if development.get(name, ("",))[0] != pin[0]} == {}
+    assert {name: pin for name, pin in bullmq.items() if runtime.get(name, pin)[0] != pin[0]} == {}
     assert {name: pin for name, pin in models.items() if runtime.get(name, pin)[0] != pin[0]} == {}
 
 
-def test_what_converts_models_is_not_in_production() -> None:
-    asked_for = {canonicalize_name(one.name) for one in _requirements("requirements-models.in")}
+@pytest.mark.parametrize("file", ["requirements-models.in", "requirements-bullmq.in"])
+def test_what_not_everybody_needs_is_not_in_production(file: str) -> None:
+    asked_for = {canonicalize_name(one.name) for one in _requirements(file)}
     assert asked_for
     assert asked_for & set(_pins(_locked("requirements.txt"))) == set()
 
@@ -139,7 +142,8 @@ def test_what_is_installed_is_what_is_locked() -> None:
 
 
 def test_no_runtime_package_takes_away_the_freedom_to_combine() -> None:
-    licences = {name: _licence(name) for name in _closure(_requirements("requirements.in"))}
+    asked_for = [*_requirements("requirements.in"), *_requirements("requirements-bullmq.in")]
+    licences = {name: _licence(name) for name in _closure(asked_for)}
     assert {name: licence for name, licence in licences.items() if not licence or COPYLEFT.search(licence)} == {}
 
 

@@ -14,6 +14,7 @@ from tests.guards.test_routes import (
     FOR_OPS,
     FOR_PEOPLE,
     FOR_UPLOADERS,
+    FOR_WORKERS,
     FOR_WRITERS,
     PUBLIC,
 )
@@ -34,6 +35,7 @@ MAY: dict[str, set[str]] = {
     "scope metrics": {"metrics"},
     "scope ops": {"read", "upload", "write", "ops", "metrics"},
     "scope operator": {"read", "upload", "write", "ops", "metrics", "operate"},
+    "scope worker": {"work"},
 }
 
 
@@ -59,6 +61,7 @@ def _needed(rule: Rule, method: str) -> str:
         "operate": FOR_OPERATORS,
         "metrics": FOR_MONITORS,
         "upload": FOR_UPLOADERS,
+        "work": FOR_WORKERS,
         "write": FOR_WRITERS,
         "person": FOR_PEOPLE,
     }
@@ -74,7 +77,7 @@ def _requests(app: Flask) -> list[tuple[Rule, str, str]]:
         if rule.endpoint in PUBLIC:
             continue
         path = re.sub(r"<int:\w+>", "1", re.sub(r"<uuid:\w+>", lambda _: str(uuid4()), rule.rule))
-        path = path.replace("<stage>", "process_document")
+        path = path.replace("<stage>", "process_document").replace("<kind>", "analysis")
         found.extend((rule, method, path) for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}))
     return found
 
@@ -90,7 +93,7 @@ def _caller(people: People, who: str) -> Browser | Program:
 
 def test_every_role_and_every_scope_is_walked_here() -> None:
     assert set(MAY) == {role.value for role in PEOPLE_ROLES} | {f"scope {scope.value}" for scope in Scope}
-    assert {role.value for role in Role} - {role.value for role in PEOPLE_ROLES} == {"metrics"}
+    assert {role.value for role in Role} - {role.value for role in PEOPLE_ROLES} == {"metrics", "worker"}
 
 
 @pytest.mark.slow
@@ -111,7 +114,7 @@ def test_a_caller_gets_into_what_is_theirs_and_nowhere_else(app: Flask, people: 
     assert refused >= 1 or who == "operator"
 
 
-@pytest.mark.parametrize("who", ["scope metrics", "scope upload"])
+@pytest.mark.parametrize("who", ["scope metrics", "scope upload", "scope worker"])
 def test_a_probe_answers_everybody(people: People, who: str) -> None:
     caller = _caller(people, who)
     assert [caller.get(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]

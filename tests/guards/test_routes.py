@@ -17,15 +17,21 @@ from webapp.db import reading
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
 
-# Whoever adds a line here says to everybody on the network: come in.
+# Each line here lets everybody on the network in.
 PUBLIC = {"static", "account.sign_in", "account.sign_in_link", "health.healthz", "health.readyz", "htmx.script"}
 FOR_OPS = {
     "ops.overview",
-    "ops.jobs",
-    "ops.retry_job",
-    "ops.retry_jobs",
-    "ops.cancel_job",
-    "ops.cancel_jobs",
+    "jobs.index",
+    "throughput.show",
+    "jobs.show",
+    "job_actions.retry_one",
+    "job_actions.retry",
+    "job_actions.cancel_one",
+    "job_actions.cancel",
+    "job_actions.discard_one",
+    "job_actions.discard",
+    "job_actions.restore_one",
+    "job_actions.restore",
     "reprocess.reembed",
     "security.show",
     "security.people",
@@ -33,6 +39,16 @@ FOR_OPS = {
 FOR_OPERATORS = {"stages.pause", "stages.pause_all", "stages.resume", "stages.resume_all", "stages.limit"}
 FOR_MONITORS = {"health.prometheus"}
 FOR_UPLOADERS = {"upload.create"}
+FOR_WORKERS = {
+    "http_worker.claim",
+    "http_worker.read_input",
+    "http_worker.heartbeat",
+    "http_worker.checkpoint",
+    "http_worker.put_result",
+    "http_worker.complete",
+    "http_worker.fail",
+    "http_worker.release",
+}
 FOR_WRITERS = {"document.confirm_delete", "reprocess.confirm"}
 FOR_PEOPLE = {
     "account.sign_out",
@@ -55,7 +71,7 @@ def database(request: pytest.FixtureRequest) -> DatabaseUnderTest:
 
 @pytest.fixture
 def people(app: Flask) -> People:
-    """Whoever a test needs."""
+    """Makes the people that a test needs."""
     return People(app)
 
 
@@ -67,6 +83,7 @@ def _url(rule: Rule, ids: dict[str, UUID] | None = None) -> str:
     """The rule's address, with the given ids or invented ones."""
     given = ids or {}
     path = re.sub(r"<uuid:(\w+)>", lambda found: str(given.get(found[1]) or uuid4()), rule.rule)
+    path = path.replace("<kind>", "analysis")
     return re.sub(r"<stage>", "process_document", re.sub(r"<int:\w+>", "1", path))
 
 
@@ -80,6 +97,7 @@ def test_what_is_public_is_listed(app: Flask) -> None:
     assert _endpoints(app, Access.OPERATOR) == FOR_OPERATORS
     assert _endpoints(app, Access.METRICS) == FOR_MONITORS
     assert _endpoints(app, Access.UPLOAD) == FOR_UPLOADERS
+    assert _endpoints(app, Access.WORKER) == FOR_WORKERS
     assert _endpoints(app, Access.WRITE) == FOR_WRITERS
     assert _endpoints(app, Access.PERSON) == FOR_PEOPLE
 
@@ -102,7 +120,7 @@ def test_without_signing_in_nothing_else_can_be_reached(app: Flask) -> None:
 def test_a_member_gets_into_no_ops_page(app: Flask, people: People) -> None:
     members = (people.browser(), people.program())
     for rule in _rules(app):
-        for method in _methods(rule) if rule.endpoint in FOR_OPS | FOR_OPERATORS | FOR_MONITORS else ():
+        for method in _methods(rule) if rule.endpoint in FOR_OPS | FOR_OPERATORS | FOR_MONITORS | FOR_WORKERS else ():
             for member in members:
                 answer = member.client.open(_url(rule), method=method, headers=member.headers)
                 assert answer.status_code == 403, f"{method} {rule}"
@@ -111,7 +129,7 @@ def test_a_member_gets_into_no_ops_page(app: Flask, people: People) -> None:
 def test_no_unsafe_request_goes_through_on_a_cookie_alone(app: Flask, people: People) -> None:
     browser = people.browser("ops")
     for rule in _rules(app):
-        for method in set(_methods(rule)) - {"GET"}:
+        for method in set(_methods(rule)) - {"GET"} if rule.endpoint not in FOR_WORKERS else ():
             answer = browser.client.open(_url(rule), method=method, headers=JSON)
             assert answer.status_code == 400, f"{method} {rule}"
             assert (answer.json or {}).get("reason") == "csrf", f"{method} {rule}"
@@ -161,12 +179,13 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         "run_id": work.run_id,
         "token_id": token.id,
         "session_id": session.id,
+        "lease_id": uuid4(),
     }
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:
     named = {name for rule in _rules(app) for name in rule.arguments}
-    assert named - {"filename", "token", "number", "stage"} == set(their_ids)
+    assert named - {"filename", "token", "number", "stage", "kind"} == set(their_ids)
 
 
 @both_databases
@@ -178,7 +197,7 @@ def test_another_orgs_id_is_answered_like_one_that_does_not_exist(
     for rule in _rules(app):
         if not rule.arguments & set(their_ids):
             continue
-        for who in asking if rule.endpoint not in FOR_PEOPLE else asking[:1]:
+        for who in _askers(rule, people, asking):
             for method in _methods(rule):
                 for kind in ({"Accept": HTML}, HX, JSON):
                     tried += 1
@@ -187,6 +206,13 @@ def test_another_orgs_id_is_answered_like_one_that_does_not_exist(
                     assert theirs[0] == 404, f"{method} {rule} {kind}"
     assert tried > 50
     _nothing_of_theirs_was_touched(app, people, their_ids)
+
+
+def _askers(rule: Rule, people: People, asking: tuple[Browser | Program, ...]) -> tuple[Browser | Program, ...]:
+    """Those of our own org who may call this route."""
+    if rule.endpoint in FOR_WORKERS:
+        return (people.program("worker"),)
+    return asking[:1] if rule.endpoint in FOR_PEOPLE else asking
 
 
 def _ask(

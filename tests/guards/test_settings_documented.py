@@ -1,4 +1,4 @@
-"""Every setting stands in the docs, and the docs name no setting that does not exist."""
+"""Every setting is in the docs, and the docs name no setting that does not exist."""
 
 import re
 from collections.abc import Mapping

@@ -90,7 +90,7 @@ only_postgresql = pytest.mark.parametrize("database", ["postgresql"], indirect=T
 
 @only_postgresql
 def test_nobody_takes_a_job_whose_worker_is_storing(rig: SqlQueueRig) -> None:
-    """A watchdog passes by: whoever has passed the fence may finish."""
+    """A watchdog passes by: an attempt that has passed the fence may finish."""
     job = enqueue(rig)
     lease = claim_one(rig)
     rig.pass_time(7201)
@@ -221,13 +221,13 @@ def test_the_database_refuses_a_second_live_job(rig: SqlQueueRig) -> None:
 
 def test_a_job_of_no_document_is_refused(rig: SqlQueueRig) -> None:
     org = rig.new_org()
-    stranger = NewJob(org, LiveRun(uuid4(), org, uuid4()), "extract", max_attempts=1)
+    unknown = NewJob(org, LiveRun(uuid4(), org, uuid4()), "extract", max_attempts=1)
     with pytest.raises(IntegrityError):
-        rig.queue.enqueue([stranger])
+        rig.queue.enqueue([unknown])
 
 
 @only_postgresql
-def test_a_transaction_that_failed_is_not_taken_for_a_lost_lease(rig: SqlQueueRig) -> None:
+def test_a_failed_transaction_is_not_mistaken_for_a_lost_lease(rig: SqlQueueRig) -> None:
     """An error of the database is neither an answer nor a reason to drop the job."""
     enqueue(rig)
     lease = claim_one(rig)

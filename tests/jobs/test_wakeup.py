@@ -1,7 +1,8 @@
-"""Idle workers are woken by new jobs, whoever enqueues them and however many there are."""
+"""Idle workers are woken by new jobs, by any process and in any number."""
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -11,6 +12,8 @@ from tests.conftest import DatabaseUnderTest
 from tests.jobs.rig import SqlQueueRig, enqueue, new_run
 from webapp.clock import monotonic
 from webapp.db import transaction
+from webapp.jobs.dispatch import database as dispatching
+from webapp.jobs.dispatch.database import DatabaseDispatch
 from webapp.jobs.wakeup import _NOTIFY_SLEEPERS, CHANNEL, Sleeper
 
 PATIENCE_SECONDS = 20.0
@@ -73,6 +76,23 @@ def test_busy_workers_are_not_notified(database: DatabaseUnderTest, rig: SqlQueu
         sleeper.fall_asleep()
         enqueue(rig)
         assert len(list(listener.notifies(timeout=PATIENCE_SECONDS, stop_after=1))) == 1
+
+
+@only_postgresql
+def test_who_cannot_be_woken_tries_again_soon(
+    database: DatabaseUnderTest, rig: SqlQueueRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else has the lock for a moment: the next poll may be far away."""
+    monkeypatch.setattr(dispatching, "LISTEN_AGAIN_SECONDS", SHORT_SECONDS)
+    with closing(DatabaseDispatch(rig.queue)) as dispatch, psycopg.connect(database.url) as other:
+        other.execute("SELECT pg_advisory_xact_lock(hashtext('docmill sleepers'))")
+        began_at = monotonic()
+        dispatch.wait(PATIENCE_SECONDS)
+        assert monotonic() - began_at < PATIENCE_SECONDS / 2
+        assert not dispatch._sleeper.is_asleep()
+        other.rollback()
+        dispatch.wait(PATIENCE_SECONDS)
+        assert dispatch._sleeper.is_asleep()
 
 
 def test_a_wake_up_before_the_sleep_ends_it(sleeper: Sleeper) -> None:

@@ -22,6 +22,7 @@ class Place:
     site: Installation
     web: "subprocess.Popen[bytes]"
     worker: "subprocess.Popen[bytes]"
+    org: str = ""
 
     @property
     def log(self) -> str:
@@ -56,13 +57,14 @@ def running_place(database: DatabaseUnderTest, folder: Path, **variables: str) -
     own = {"POLL_SECONDS": "0.1", "WORKER_THREADS": "2", "WEB_CONCURRENCY": "1", "STEP_ATTEMPTS": "1"}
     owner = {"DATABASE_OWNER_URL": database.owner_url}
     site = Installation({**database.environment(folder / "data"), **owner, **own, **variables}, folder / "site.log")
-    site.token = site.flask("tokens", "create", "--org", f"Org {uuid4().hex}", "--role", "operator")
+    org = f"Org {uuid4().hex}"
+    site.token = site.flask("tokens", "create", "--org", org, "--role", "operator")
     with ExitStack() as running:
         web = worker = running.enter_context(site.running("gunicorn", "wsgi:app"))
         if database.name == "postgresql":
             worker = running.enter_context(site.running(sys.executable, "worker.py"))
         site.wait_until_ready()
-        yield Place(site, web, worker)
+        yield Place(site, web, worker, org)
         assert web.poll() is None
         assert worker.poll() is None
     said = site.log.read_text()

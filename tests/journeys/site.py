@@ -47,6 +47,7 @@ class Installation:
     port: int = field(default_factory=free_port)
     token: str = ""
     patience_seconds: float = 20.0
+    folder: Path = ROOT
 
     @property
     def environment(self) -> dict[str, str]:
@@ -71,7 +72,7 @@ class Installation:
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 command,
-                cwd=ROOT,
+                cwd=self.folder,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -86,7 +87,9 @@ class Installation:
     def flask(self, *arguments: str) -> str:
         """What a command prints."""
         command = ["flask", "--app", "wsgi", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True
+        )
         return done.stdout.strip()
 
     def wait_until_ready(self) -> None:

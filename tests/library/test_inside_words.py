@@ -91,7 +91,7 @@ def test_other_roles_may_not_call_it(looking: UUID, database: DatabaseUnderTest)
         connection.rollback()
 
 
-def test_what_the_upgrade_finds_no_more_reason_for_is_taken_away(
+def test_the_upgrade_removes_what_is_no_longer_needed(
     looking: UUID, database: DatabaseUnderTest, tmp_path: Path
 ) -> None:
     """Here: the server has no pg_trgm. It would also be where the application serves as the owner."""

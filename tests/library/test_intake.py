@@ -135,7 +135,7 @@ def test_what_cannot_be_used_is_refused(
     ],
     ids=["image", "zip", "program", "bytes called text", "a byte"],
 )
-def test_what_nothing_reads_is_taken_in_as_what_it_is(
+def test_what_nothing_reads_is_accepted_as_what_it_is(
     workplace: Workplace, data: bytes, filename: str, content_type: str
 ) -> None:
     document = workplace.upload(data, filename).document

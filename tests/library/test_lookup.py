@@ -176,15 +176,15 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(org_id: UUID) -> None
 
 
 def test_another_orgs_document_does_not_exist(org_id: UUID, document_id: UUID) -> None:
-    stranger = new_org()
-    with transaction(stranger):
-        assert lookup.get(stranger, document_id) is None
-        assert lookup.get_row(stranger, document_id) is None
+    other_org = new_org()
+    with transaction(other_org):
+        assert lookup.get(other_org, document_id) is None
+        assert lookup.get_row(other_org, document_id) is None
         cursor = Cursor(Sort.OLDEST, "2001-01-01T00:00:00+00:00", document_id)
-        assert grid.page(stranger, sort=Sort.OLDEST, cursor=cursor).rows == []
-        assert deletion.delete_rows(stranger, document_id) is None
-        assert lookup.runs(stranger, document_id) == []
-        assert events.timeline(stranger, document_id) == []
+        assert grid.page(other_org, sort=Sort.OLDEST, cursor=cursor).rows == []
+        assert deletion.delete_rows(other_org, document_id) is None
+        assert lookup.runs(other_org, document_id) == []
+        assert events.timeline(other_org, document_id) == []
     with reading(org_id):
         assert lookup.get(org_id, document_id) is not None
 

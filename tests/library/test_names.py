@@ -30,7 +30,7 @@ from webapp.library.status_filter import StatusFilter
         ("…", set()),
     ],
 )
-def test_a_name_is_taken_apart_into_words(name: str, words: set[str]) -> None:
+def test_a_name_is_split_into_words(name: str, words: set[str]) -> None:
     assert words_of(name) == words
 
 

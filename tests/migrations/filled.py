@@ -1,6 +1,6 @@
 """Rows for databases whose tables are at any revision."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,6 +29,8 @@ _VALUES: dict[str, Any] = {
     "document_processing_jobs.locked_by": None,
     "document_processing_jobs.completed_at": None,
     "document_processing_jobs.operation_id": None,
+    "document_processing_jobs.resolution": None,
+    "document_processing_jobs.resolved_at": None,
     "connections.kind": "similar",
     "connections.target_chunk_id": _OTHER,
 }
@@ -39,9 +41,12 @@ _BY_TYPE: dict[type[Any], Any] = {
     sa.BigInteger: 1,
     sa.Float: 0.5,
     sa.Boolean: True,
+    sa.Date: date(2026, 1, 1),
     sa.JSON: {},
     UtcDateTime: datetime(2026, 1, 1, tzinfo=UTC),
     Embedding: [0.5],
+    # A sealed password, of which rows of ended jobs have none.
+    sa.LargeBinary: None,
 }
 
 

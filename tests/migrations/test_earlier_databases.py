@@ -93,7 +93,7 @@ def _speaking_into(output: io.StringIO, config: Config) -> Config:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unmigrated", ["postgresql"], indirect=True)
-def test_who_is_at_work_never_waits_for_a_migration_that_waits(unmigrated: Flask) -> None:
+def test_users_never_wait_for_a_migration_that_waits(unmigrated: Flask) -> None:
     """A transaction that holds one table and then wants another is let through, whatever their order."""
     with unmigrated.app_context(), connections(unmigrated) as engine:
         flask_migrate.upgrade(revision="0002")

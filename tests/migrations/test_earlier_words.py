@@ -86,7 +86,7 @@ def test_words_that_were_interrupted_go_on_with_the_next_upgrade(unmigrated: Fla
 @pytest.mark.slow
 @pytest.mark.parametrize("unmigrated", ["postgresql"], indirect=True)
 def test_nobody_waits_for_the_words(unmigrated: Flask, tmp_path: Path) -> None:
-    """While words are added, others read and write documents and jobs: no lock stands in their way."""
+    """While words are added, others read and write documents and jobs: no lock blocks them."""
     with unmigrated.app_context(), connections(unmigrated) as engine:
         flask_migrate.upgrade(revision="0005")
         with engine.begin() as connection:

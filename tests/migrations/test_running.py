@@ -127,7 +127,7 @@ def test_a_lock_that_is_not_to_be_had_fails_the_migration(
 
 
 @pytest.mark.parametrize("unmigrated", ["postgresql"], indirect=True)
-def test_the_rules_of_rows_can_be_asked_by_whoever_writes_them(unmigrated: Flask) -> None:
+def test_who_writes_rows_may_call_the_functions_of_their_rules(unmigrated: Flask) -> None:
     """Even where somebody is careful with what everybody may do."""
     with unmigrated.app_context(), connections(unmigrated) as engine:
         do(engine, "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")

@@ -93,7 +93,7 @@ class PaidPlace:
         """Process until so many calls are on their way; they are answered after the block, then the attempt ends."""
         self.openai.misbehave("late", "embeddings", times=calls, seconds=20)
         ended: list[str] = []
-        # Whoever works beside it does so in another process, which has clients of its own.
+        # Another worker is another process, which has clients of its own.
         context = self.workplace.context(lease)
         self.embed_with()
 

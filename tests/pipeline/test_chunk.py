@@ -47,7 +47,7 @@ def test_nothing_is_lost_of_any_text(text: str) -> None:
 
 
 def letters(text: str) -> str:
-    """What a text says, without the rulers and dots that may stand in no passage."""
+    """What a text says, without the rulers and dots that may be in no passage."""
     return "".join(filter(str.isalnum, text))
 
 

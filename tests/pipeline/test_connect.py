@@ -23,7 +23,7 @@ from webapp.jobs.states import JobStatus
 from webapp.library import deletion
 from webapp.pipeline import connect
 from webapp.pipeline.connect import detect_connections
-from webapp.runs import lifecycle
+from webapp.runs import lifecycle, time_limit
 from webapp.runs.lifecycle import JobRefusal
 from webapp.search import connections, neighbours, values
 from webapp.search.connections import Connected, Kind, Link
@@ -90,6 +90,17 @@ def test_a_shared_number_connects_what_has_nothing_else_in_common(workplace: Wor
     with reading(workplace.org_id):
         pair = (found.passage.id, found.other.id)
         assert values.in_common(workplace.org_id, [pair]) == {pair: ["2026-0417"]}
+
+
+def test_equal_sums_and_dates_connect_nothing(workplace: Workplace) -> None:
+    def invoice(number: str) -> Document:
+        sums = ("Net amount: EUR 10,123.00", "VAT 19 %: EUR 1,923.37", "Total: EUR 12,046.37")
+        lines = ["Invoice", f"Invoice number: {number}", "Date: 17 April 2026", *sums]
+        return workplace.connected(samples.lines_pdf(lines), f"{number}.pdf")
+
+    invoice("A-10017")
+    other = invoice("B-20018")
+    assert [each for each in seen(workplace, other) if each.kind is Kind.SHARED_VALUE] == []
 
 
 @pytest.mark.slow
@@ -274,7 +285,7 @@ def test_a_window_that_is_over_ends_the_job_alone(workplace: Workplace) -> None:
     lease = workplace.claim()
     with pytest.raises(OutOfTime):
         detect_connections(workplace.context(lease, deadline=0.0))
-    lifecycle.time_out_own_run(workplace.queue, lease)
+    time_limit.time_out_own_run(workplace.queue, lease, 100)
 
     (job,) = [each for each in workplace.all(Job) if each.id == lease.job_id]
     assert job.status == "FAILED"

@@ -28,12 +28,12 @@ from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import WAITS_FOR
 from webapp.jobs.states import JobStatus
 from webapp.pipeline.paid_calls import gates
-from webapp.pipeline.waiting import WAITS_SINCE
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.sound import AudioDecoder
 from webapp.runs import stage_pause
+from webapp.runs.checkpoint import WAITS_SINCE
 from webapp.runs.stages import ANALYZE, PROCESS_DOCUMENT, TRANSCRIBE_START
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome

@@ -18,6 +18,7 @@ from webapp.jobs.queue import LeaseLost
 from webapp.library import grid, lookup
 from webapp.library.status_filter import StatusFilter
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.providers.ports import KeptParts
 from webapp.readers.extraction import Extraction, Page
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 100
@@ -39,7 +40,13 @@ class ReadsPictures:
         self.before.check()
 
     def extract(
-        self, source: Path, content_type: str, *, timeout_seconds: float, progress: Callable[[float], None]
+        self,
+        source: Path,
+        content_type: str,
+        *,
+        timeout_seconds: float,
+        progress: Callable[[float], None],
+        parts: KeptParts | None = None,
     ) -> Extraction:
         pages = (Page(1, "A picture of a windmill."), Page(2, " \n"))
         return Extraction("pictures", "1", "A picture of a windmill.", pages=pages, page_count=2)
@@ -133,7 +140,7 @@ def test_what_was_read_is_not_given_up_where_its_reader_is_gone(workplace: Workp
     assert len(workplace.chunks(document_id)) == 1
 
 
-def test_a_document_from_before_the_column_is_not_taken_for_a_kept_one(workplace: Workplace) -> None:
+def test_a_document_from_before_the_column_is_not_mistaken_for_a_kept_one(workplace: Workplace) -> None:
     document = workplace.processed(b"Some words.", "words.txt")
     with transaction(workplace.org_id) as session:
         session.execute(update(Document).where(Document.id == document.id).values(pages_read=None))

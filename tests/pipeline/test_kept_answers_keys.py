@@ -100,7 +100,7 @@ def test_what_was_asked_of_a_model_is_no_answer_of_another(place: RemotePlace) -
     assert asked(place) == ["prebuilt-layout", "prebuilt-invoice"]
     changed = markdown(place, document_id)
 
-    # The first operation is not lost: whoever goes back to its model finds it.
+    # The first operation is not lost: an org that goes back to its model finds it.
     place.use(place.extractor)
     place.workplace.reprocess(document_id)
     place.finish()

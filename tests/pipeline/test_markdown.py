@@ -106,7 +106,7 @@ def test_a_heading_is_what_the_pattern_says(line: str) -> None:
 
 
 @given(st.text(alphabet="_*` a\\|1.", max_size=14))
-def test_signs_are_taken_out_as_before(text: str) -> None:
+def test_signs_are_removed_as_before(text: str) -> None:
     escape = re.compile(r"\\([!-/:-@\[-`{-~])")
     rows = re.compile(r"^[ \t]*(?:-{3,}|\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?)[ \t]*$", re.MULTILINE)
     starts = re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+|>[ \t]?|\|)", re.MULTILINE)

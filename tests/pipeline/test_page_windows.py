@@ -334,7 +334,7 @@ def test_a_crash_at_any_moment_pays_for_the_call_in_flight_at_most(place: Remote
         _die_once(place, Countdown(at), two_pages(at))
         bill = Counter(place.bill()) - Counter(before)
         paid_twice.append(sum(place.server.paid_twice().values()) - len(place.server.paid_twice()))
-        # What arrived is on the bill once; what may have been paid for in vain stands there as such.
+        # What arrived is on the bill once; what may have been paid for in vain is marked as such.
         assert bill[1, "ok", False] == 2, f"moment {at}"
         assert place.server.units() <= 2 + bill[1, "unknown", False], f"moment {at}"
     assert max(paid_twice) == 1

@@ -116,7 +116,7 @@ def test_what_this_machine_did_before_it_died_is_booked_as_done_and_not_as_saved
         studio.work(workplace, lease)
     mended(workplace)
     studio.work(workplace, workplace.take_back(lease))
-    assert workplace.document(document_id).status == "READY"
+    assert studio.finish(workplace, document_id) == "READY"
     assert lines(workplace, "analyze") == [("ok", False)]
     assert workplace.all(CallReservation) == []
 
@@ -138,7 +138,7 @@ def test_what_this_machine_did_in_vain_is_on_no_bill(
     assert len(workplace.all(CallReservation)) == 1
     studio.equip(workplace, reader, studio.speechkit_at(speechkit, reader))
     studio.work(workplace, workplace.take_back(lease))
-    assert workplace.document(document_id).status == "READY"
+    assert studio.finish(workplace, document_id) == "READY"
     assert lines(workplace, "analyze") == [("ok", False)]
 
 
@@ -237,7 +237,7 @@ def test_answers_are_kept_until_there_is_space(yandex: Workplace, speechkit: Spe
     with_blobs(yandex, "notes-", full=3)
     studio.work(yandex, lease)
     mended(yandex)
-    assert yandex.document(document_id).status == "READY"
+    assert studio.finish(yandex, document_id) == "READY"
     assert (speechkit.calls["start"], openai.calls["chat"]) == (1, 1)
     agrees(yandex, speechkit, openai)
 
@@ -275,7 +275,7 @@ def test_notes_are_kept_where_the_database_stays_away(whisper: Workplace, openai
     with database_away(lambda: openai.calls["chat"] > 0), pytest.raises(OperationalError):
         HANDLERS[lease.stage](whisper.context(lease, times=times))
     studio.work(whisper, whisper.take_back(lease))
-    assert whisper.document(document_id).status == "READY"
+    assert studio.finish(whisper, document_id) == "READY"
     assert openai.calls["chat"] == 1
     assert lines(whisper, "analyze") == [("ok", False)]
     agrees(whisper, openai)

@@ -25,7 +25,7 @@ from webapp.pipeline.embed import LOOK_SECONDS
 from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.provider_errors import ProviderError
-from webapp.runs import lifecycle
+from webapp.runs import lifecycle, time_limit
 from webapp.runs.stages import EMBED
 from webapp.search.model import Chunk
 from webapp.worker import chores
@@ -83,7 +83,7 @@ def test_a_job_makes_its_own_calls_and_then_waits_without_a_seat(place: PaidPlac
 
 
 def test_a_call_has_its_turn_before_it_is_reserved(place: PaidPlace) -> None:
-    """Nobody waits for a call that waits itself; and whoever waits for a turn still hears that the process ends."""
+    """Nobody waits for a call that waits itself; and a call that waits for its turn hears that the process ends."""
     document_id, turns = place.upload(STORY), place.workplace.embedder.turns
     for _ in range(CALLS_AT_ONCE):
         turns.acquire()
@@ -122,7 +122,7 @@ def _cancel(place: PaidPlace, document_id: UUID, lease: Lease) -> None:
 def _time_out(place: PaidPlace, document_id: UUID, lease: Lease) -> None:
     with transaction(place.workplace.org_id) as session:
         session.execute(update(ProcessingRun).values(started_at=after(-3600)))
-    assert lifecycle.time_out_run(place.workplace.queue, LiveRun(lease.run_id, lease.org_id, document_id))
+    assert time_limit.time_out_run(place.workplace.queue, LiveRun(lease.run_id, lease.org_id, document_id), 100)
 
 
 def _lose(place: PaidPlace) -> None:

@@ -66,6 +66,8 @@ def test_fields_and_tables_are_published(workplace: Workplace) -> None:
 
     fields = {field.name: field.value for field in workplace.all(DocumentField)}
     assert fields["Invoice number"] == "2026-0417"
+    (date,) = [field for field in workplace.all(DocumentField) if field.kind == "invoice_date"]
+    assert (date.value, date.normalized, date.doubt) == ("17 April 2026", "2026-04-17", None)
     (table,) = workplace.all(DocumentTable)
     assert table.rows[0] == ["Item", "Quantity", "Price"]
 
@@ -111,17 +113,7 @@ def test_a_crash_before_a_step_is_stored_costs_a_repeat_of_that_step_alone(
 ) -> None:
     document_id = workplace.upload(prose(30), "story.md").document.id
     lease = workplace.claim()
-    checkpoint, done = workplace.queue.checkpoint, STAGES[PROCESS_DOCUMENT][place].done
-
-    def dies(lease: Any, state: Any) -> None:
-        if state["processing_stage"] == done:
-            raise Crash
-        checkpoint(lease, state)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(workplace.queue, "checkpoint", dies)
-        with pytest.raises(Crash):
-            workplace.process(lease)
+    workplace.die_before(STAGES[PROCESS_DOCUMENT][place].done, lease, monkeypatch)
     workplace.process(workplace.take_back(lease))
 
     _is_as_undisturbed(workplace, document_id)
@@ -133,17 +125,7 @@ def test_a_crash_after_a_step_was_stored_repeats_nothing(
 ) -> None:
     document_id = workplace.upload(prose(30), "story.md").document.id
     lease = workplace.claim()
-    checkpoint, following = workplace.queue.checkpoint, STAGES[PROCESS_DOCUMENT][place + 1].doing
-
-    def dies(lease: Any, state: Any) -> None:
-        if state["processing_stage"] == following:
-            raise Crash
-        checkpoint(lease, state)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(workplace.queue, "checkpoint", dies)
-        with pytest.raises(Crash):
-            workplace.process(lease)
+    workplace.die_before(STAGES[PROCESS_DOCUMENT][place + 1].doing, lease, monkeypatch)
     workplace.process(workplace.take_back(lease))
 
     _is_as_undisturbed(workplace, document_id)

@@ -232,17 +232,7 @@ def test_an_unreadable_cache_is_replaced(workplace: Workplace) -> None:
 def test_an_emptied_cache_of_vectors_is_filled_again(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     document_id = workplace.upload(prose(20), "story.md").document.id
     lease = workplace.claim()
-    checkpoint = workplace.queue.checkpoint
-
-    def dies(lease: Any, state: Any) -> None:
-        if state["processing_stage"] == "publishing":
-            raise Crash
-        checkpoint(lease, state)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(workplace.queue, "checkpoint", dies)
-        with pytest.raises(Crash):
-            workplace.process(lease)
+    workplace.die_before("publishing", lease, monkeypatch)
     with transaction(workplace.org_id) as opened:
         opened.execute(delete(CachedEmbedding))
 

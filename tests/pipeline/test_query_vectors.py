@@ -46,7 +46,7 @@ def ask(office: Workplace, question: str = QUESTION, org_id: UUID | None = None)
 
 
 def bill(office: Workplace) -> Counter[tuple[str, bool]]:
-    """How many searches stand in the ledger, by outcome and whether they were saved."""
+    """How many searches are in the ledger, by outcome and whether they were saved."""
     return Counter((call.outcome, call.reused) for call in office.calls("search"))
 
 

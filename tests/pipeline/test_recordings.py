@@ -1,4 +1,4 @@
-"""A recording's way through its four stages, undisturbed and disturbed: nothing started twice, nobody kept waiting."""
+"""A recording's way through its five stages, undisturbed and disturbed: nothing started twice, nobody kept waiting."""
 
 import json
 
@@ -15,14 +15,27 @@ from webapp.documents.states import EventKind
 from webapp.jobs.model import Job
 from webapp.jobs.queue import LeaseLost
 from webapp.library.intake import Refused
+from webapp.pipeline import analyze
+from webapp.pipeline.chunk import chunk
+from webapp.pipeline.embed import embed
+from webapp.pipeline.extract import save_markdown
 from webapp.pipeline.handlers import HANDLERS
 from webapp.provider_errors import BadInput, FailureCode, OperationLost, ProviderError, RateLimited
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import Analysis, Sound, Transcript
 from webapp.runs.lifecycle import end_after
-from webapp.runs.stages import ANALYZE, EXTRACT_AUDIO, STAGES, TRANSCRIBE_POLL, TRANSCRIBE_START, way_of
+from webapp.runs.stages import (
+    ANALYZE,
+    EXTRACT_AUDIO,
+    INDEX,
+    STAGES,
+    TAKE_NOTES,
+    TRANSCRIBE_POLL,
+    TRANSCRIBE_START,
+    way_of,
+)
 
-WAY = (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE)
+WAY = (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE, INDEX)
 
 
 @pytest.fixture
@@ -137,6 +150,32 @@ def test_killed_at_the_end_of_a_stage_it_goes_on(
     assert (speechkit.calls["start"], openai.calls["chat"]) == (1, 1)
     assert speechkit.paid_twice() == {}
     assert studio.stages(workplace) == [(each, "COMPLETED") for each in WAY]
+
+
+def test_a_job_that_an_earlier_version_left_behind_its_notes_goes_on(
+    workplace: Workplace, reader: AudioDecoder, speechkit: SpeechKitServer, openai: OpenAI
+) -> None:
+    """There the stage went on to the end by itself; what it had done is neither done nor paid for again."""
+    studio.equip(workplace, reader, studio.speechkit_at(speechkit, reader), studio.chat_at(openai))
+    document_id = workplace.upload(call(), "call.wav").document.id
+    lease = studio.reach(workplace, ANALYZE)
+    context = workplace.context(lease)
+    context.step(TAKE_NOTES, lambda: analyze._compute(context), lambda noted: analyze._store(context, noted))
+    for step in (save_markdown, chunk, embed):
+        step(context)
+    context.save()
+    batches = workplace.embedder.batches
+    assert (openai.calls["chat"], batches > 0) == (1, True)
+
+    studio.work(workplace, workplace.take_back(lease))
+    assert studio.finish(workplace, document_id) == "READY"
+
+    assert (openai.calls["chat"], workplace.embedder.batches) == (1, batches)
+    assert studio.stages(workplace) == [(each, "COMPLETED") for each in WAY]
+    lines = workplace.steps(workplace.run(document_id).id)
+    reused = [step for kind, step in lines if kind == EventKind.STEP_REUSED]
+    assert reused == ["analyzing", "saving_markdown", "chunking", "embedding"]
+    assert [line.reused for line in workplace.all(ProviderCall) if line.operation == "analyze"] == [False]
 
 
 @pytest.mark.slow

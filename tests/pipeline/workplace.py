@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
+import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import undefer
 
@@ -20,6 +21,7 @@ from webapp.documents.model import Document, ProcessingRun, ProviderCall, RunEve
 from webapp.documents.states import RunTrigger
 from webapp.jobs.queue import Lease
 from webapp.jobs.retry import RetryPolicy
+from webapp.jobs.sealed_passwords import PasswordSeal
 from webapp.jobs.sql import SqlJobQueue
 from webapp.library.intake import Ingested, ingest, receive
 from webapp.pipeline.connect import detect_connections
@@ -27,7 +29,7 @@ from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.blob import LocalBlobStore
-from webapp.providers.ports import Embedder, Extractor, Providers
+from webapp.providers.ports import Embedder, Extractor, KeptParts, Providers
 from webapp.readers.extraction import Extraction
 from webapp.runs import lifecycle, transitions
 from webapp.runs.stages import DETECT_CONNECTIONS
@@ -59,12 +61,18 @@ class Counted:
         self.real.check()
 
     def extract(
-        self, source: Path, content_type: str, *, timeout_seconds: float, progress: Callable[[float], None]
+        self,
+        source: Path,
+        content_type: str,
+        *,
+        timeout_seconds: float,
+        progress: Callable[[float], None],
+        parts: KeptParts | None = None,
     ) -> Extraction:
         self.calls += 1
         if self.failures:
             raise self.failures.pop(0)
-        return self.real.extract(source, content_type, timeout_seconds=timeout_seconds, progress=progress)
+        return self.real.extract(source, content_type, timeout_seconds=timeout_seconds, progress=progress, parts=parts)
 
 
 class Fallible(HashedWords):
@@ -106,6 +114,20 @@ class Workplace(Services):
         (lease,) = self.queue.claim("worker")
         return lease
 
+    def die_before(self, saved: str, lease: Lease, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Process the job until the attempt dies, right before its checkpoint says this."""
+        checkpoint = self.queue.checkpoint
+
+        def dies(lease: Any, state: Any) -> None:
+            if state["processing_stage"] == saved:
+                raise Crash
+            checkpoint(lease, state)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(self.queue, "checkpoint", dies)
+            with pytest.raises(Crash):
+                self.process(lease)
+
     def take_back(self, lease: Lease) -> Lease:
         """The worker died: its job goes to the next one."""
         with transaction(everywhere=True):
@@ -120,6 +142,7 @@ class Workplace(Services):
             "retry_pause_seconds": 0.001,
             # As if each step took long: what it did is stored at once.
             "save_after_seconds": 0.0,
+            "seal": self.seal,
             **more,
         }
         return StageContext(lease=lease, queue=self.queue, providers=self.providers, **values)
@@ -202,6 +225,7 @@ def make_workplace(settings: Settings, extractor: Extractor) -> Workplace:
         settings=settings,
         queue=SqlJobQueue(RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)),
         providers=Providers(blobs=blobs, extractor=counted, embedder=embedder),
+        seal=PasswordSeal(lambda: "a key of the tests"),
         extractor=counted,
         embedder=embedder,
         org_id=new_org(),

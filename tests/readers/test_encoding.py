@@ -107,5 +107,5 @@ def test_such_files_are_known_as_text_and_read(extractor: LocalExtractor, tmp_pa
 
 
 @pytest.mark.parametrize("data", [bytes(range(256)) * 4, b"\0\1" * 500, b"\0" * 4000, b"\x00\x41" * 3 + b"\1\2\3" * 50])
-def test_bytes_are_not_taken_for_utf_16(data: bytes) -> None:
+def test_bytes_are_not_mistaken_for_utf_16(data: bytes) -> None:
     assert sniff(data, "a.txt").content_type == "application/octet-stream"

@@ -1,7 +1,7 @@
 """Pages become one text whose marks can be trusted."""
 
 from webapp.readers.page_markdown import assemble, drop_running_heads, first_heading, plain, tidy
-from webapp.readers.pdf.read import spans
+from webapp.readers.pdf.windows import spans
 
 
 def pages(*, count: int = 4, head: str = "ACME \u2013 confidential", foot: str = "Page {n} of 4") -> list[str]:

@@ -23,7 +23,7 @@ from webapp.jobs.sql import SqlJobQueue
 from webapp.jobs.states import JobStatus
 from webapp.library import deletion
 from webapp.provider_errors import BadInput, FailureCode, ProviderUnavailable, RateLimited
-from webapp.runs import lifecycle, transitions
+from webapp.runs import lifecycle, time_limit, transitions
 from webapp.runs.lifecycle import JobRefusal
 
 WRONG = JobError("unavailable", "no answer with password=hunter2")
@@ -106,7 +106,7 @@ def test_each_end_lets_the_next_run_go(office: Office) -> None:
     ends: list[Callable[[Lease], object]] = [
         lambda lease: lifecycle.succeed_run(office.queue, lease),
         lambda lease: lifecycle.fail_run(office.queue, lease, FailureType.STEP_FAILED, WRONG),
-        lambda lease: lifecycle.time_out_own_run(office.queue, lease),
+        lambda lease: time_limit.time_out_own_run(office.queue, lease, 100),
         lambda lease: lifecycle.cancel_run(office.queue, office.org_id, document_id, lease.run_id),
         lambda lease: lifecycle.retry_or_fail(office.queue, lease, WRONG),
     ]
@@ -225,7 +225,7 @@ def test_a_zombie_ends_nothing(office: Office) -> None:
         lambda: lifecycle.succeed_run(office.queue, zombie),
         lambda: lifecycle.fail_run(office.queue, zombie, FailureType.STEP_FAILED, WRONG),
         lambda: lifecycle.retry_or_fail(office.queue, zombie, WRONG),
-        lambda: lifecycle.time_out_own_run(office.queue, zombie),
+        lambda: time_limit.time_out_own_run(office.queue, zombie, 100),
     ]
     for end in ends:
         with pytest.raises(LeaseLost):
@@ -250,7 +250,7 @@ def test_a_silent_workers_last_attempt_fails_the_run(office: Office) -> None:
 def test_a_run_past_its_window_takes_its_job_with_it(office: Office) -> None:
     run_id = office.new_run()
     late = office.start()
-    assert lifecycle.time_out_run(office.queue, office.live_run(run_id))
+    assert time_limit.time_out_run(office.queue, office.live_run(run_id), 100)
     assert office.states(run_id) == ("TIMED_OUT", "FAILED")
     assert office.job(run_id).error_log[-1]["code"] == "run_timed_out"
     with pytest.raises(LeaseLost):
@@ -264,7 +264,7 @@ def test_the_second_to_end_a_run_changes_nothing(office: Office) -> None:
     with transaction(office.org_id) as session:
         follows = update(JobRow).where(JobRow.run_id == run_id)
         session.execute(follows.values(status="PENDING", completed_at=None, available_at=after(0), wakes_at=None))
-    assert not lifecycle.time_out_run(office.queue, seen_alive)
+    assert not time_limit.time_out_run(office.queue, seen_alive, 100)
     assert not lifecycle.terminate_run(office.queue, seen_alive)
     assert not lifecycle.cancel_run(office.queue, office.org_id, seen_alive.document_id, run_id)
     assert office.states(run_id) == ("SUCCEEDED", "PENDING")
@@ -351,7 +351,7 @@ def test_of_two_ends_at_one_moment_one_counts(bare_app: Flask, office: Office, o
         run_id = office.new_run()
         lease, live = office.start(), office.live_run(run_id)
         ends = {
-            "time out": partial(lifecycle.time_out_run, office.queue, live),
+            "time out": partial(time_limit.time_out_run, office.queue, live, 100),
             "terminate": partial(lifecycle.terminate_run, office.queue, live),
             "cancel": partial(lifecycle.cancel_run, office.queue, office.org_id, live.document_id, run_id),
         }

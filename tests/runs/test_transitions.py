@@ -53,9 +53,9 @@ def test_creating_a_run_is_always_allowed(org_id: UUID, document_id: UUID) -> No
 
 
 def test_a_document_of_another_org_cannot_be_processed(org_id: UUID, document_id: UUID) -> None:
-    for stranger, wanted in ((new_org(), document_id), (org_id, new_id())):
-        with pytest.raises(DocumentMissing), transaction(stranger):
-            transitions.create(stranger, wanted, RunTrigger.REPROCESS)
+    for asking_org, wanted in ((new_org(), document_id), (org_id, new_id())):
+        with pytest.raises(DocumentMissing), transaction(asking_org):
+            transitions.create(asking_org, wanted, RunTrigger.REPROCESS)
 
 
 def test_starting_sets_the_clock_of_the_window(org_id: UUID, document_id: UUID) -> None:

@@ -29,13 +29,6 @@ def echo(arguments: Arguments, report: Report) -> object:
     return arguments
 
 
-def count_to(arguments: Arguments, report: Report) -> object:
-    steps = int(str(arguments["steps"]))
-    for step in range(1, steps + 1):
-        report.progress(step / steps)
-    return steps
-
-
 def fall_back(_: Arguments, report: Report) -> object:
     for fraction in (0.4, 0.2, 7.0, -1.0, 0.6):
         report.progress(fraction)

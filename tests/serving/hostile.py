@@ -35,6 +35,8 @@ class Kind:
     """When it begins anew, although nobody has closed its connection."""
     takes_in: bool = True
     """Whether its kernel takes in more than a few bytes."""
+    opens_over_seconds: float = 1.0
+    """How long all of them take to begin: a crowd that acts at once is a flood of requests, which is another matter."""
 
     def opening(self, token: str) -> bytes:
         return self.first.replace("\n", "\r\n").replace("\r\r", "\r").replace("TOKEN", token).encode()
@@ -43,7 +45,10 @@ class Kind:
 KINDS = {
     # One after the other on one connection, until the kernels on both sides take no more.
     "many answers unread": Kind(
-        14 * "GET /static/js/upload.js HTTP/1.1\nHost: localhost\n\n", renew_seconds=30.0, takes_in=False
+        14 * "GET /static/js/upload.js HTTP/1.1\nHost: localhost\n\n",
+        renew_seconds=30.0,
+        takes_in=False,
+        opens_over_seconds=5.0,
     ),
     # It reads nothing and does not close: the server is done with it after two seconds.
     "slow close": Kind("GET /healthz HTTP/1.1\nHost: localhost\nConnection: close\n\n", renew_seconds=2.5),
@@ -92,9 +97,8 @@ class _Crowd:
     def __init__(self, kind: Kind, port: int, number: int, token: str) -> None:
         self._kind, self._port, self._opening = kind, port, kind.opening(token)
         self._selector = selectors.DefaultSelector()
-        # Spread over a second: a crowd that acts at the same instant is a flood of requests, which is another matter.
-        begins_at = time.monotonic()
-        self._timers = [_Client(begins_at + index / number, index) for index in range(number)]
+        begins_at, gap = time.monotonic(), kind.opens_over_seconds / number
+        self._timers = [_Client(begins_at + index * gap, index) for index in range(number)]
         self.opened = 0
 
     def turn(self) -> None:

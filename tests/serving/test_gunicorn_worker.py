@@ -193,7 +193,7 @@ def test_an_answer_that_nobody_takes_in_needs_no_thread(address: str) -> None:
         assert sorted(waits)[-2] < bare + 0.250, waits
 
 
-def test_answers_come_whole_to_whoever_reads_late(address: str) -> None:
+def test_a_slow_reader_gets_the_whole_answer(address: str) -> None:
     with connected(address) as late:
         late.sendall(9 * PAGE + PAGE.replace(b"Host", b"Connection: close\r\nHost"))
         answered_in(address)

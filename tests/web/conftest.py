@@ -21,7 +21,7 @@ def signing_in_is_cheap(cheap_passwords: None) -> None:
 
 @pytest.fixture
 def people(app: Flask) -> People:
-    """Makes whoever a test needs."""
+    """Makes the people that a test needs."""
     return People(app)
 
 
@@ -35,3 +35,15 @@ def browser(people: People) -> Browser:
 def program(people: People) -> Program:
     """A program with a member's token."""
     return people.program()
+
+
+@pytest.fixture
+def ops(people: People) -> Program:
+    """A program with an ops token."""
+    return people.program("ops")
+
+
+@pytest.fixture
+def operator(people: People) -> Browser:
+    """Somebody who runs the installation, signed in: in the only org, the ops do."""
+    return people.browser("ops", email="op@example.org")

@@ -1,4 +1,4 @@
-"""Who asks in the tests of pages: browsers that are signed in, programs with a token, strangers."""
+"""Who asks in the tests of pages: browsers that are signed in, programs with a token, people without either."""
 
 import re
 from dataclasses import dataclass, field

@@ -59,7 +59,7 @@ def _process(services: Services, org_id: UUID, data: bytes) -> UUID:
             except Snoozed:
                 with transaction(org_id):
                     services.queue.snooze(lease, 0)
-            if lease.stage == "analyze":
+            if lease.stage == "index":
                 return document_id
 
 

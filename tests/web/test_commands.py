@@ -11,6 +11,7 @@ from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.web.databases import both_databases
 from tests.web.people import HTML, People
 from tests.web.work import failed, queued
+from webapp.accounts import audit
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import reading
@@ -167,6 +168,32 @@ def test_failed_jobs_are_listed_and_retried(app: Flask, people: People) -> None:
     ]
 
 
+@both_databases
+def test_failures_are_discarded_restored_and_left_out(app: Flask, people: People) -> None:
+    org_id = people.org()
+    damaged, slow = failed(app, org_id, "a.pdf", code="corrupt"), failed(app, org_id, "b.pdf")
+
+    def listed() -> list[str]:
+        lines = _run(app, "jobs", "list", "--org", "Ours").stdout.splitlines()
+        return [line.split("\t")[0] for line in lines]
+
+    assert _run(app, "jobs", "discard", "--org", "Ours", slow.job_id).exit_code == 0
+    assert listed() == [str(damaged.job_id)]
+    assert _run(app, "jobs", "discard", "--org", "Ours", slow.job_id).exit_code == 1
+    everything = _run(app, "jobs", "retry", "--org", "Ours", "--all").stderr
+    assert "Left out: 1 of \u201cThe file is damaged\u201d (process_document, corrupt)." in everything
+    assert "Retried: 0. Refused: 0." in everything
+    assert _run(app, "jobs", "restore", "--org", "Ours", slow.job_id).exit_code == 0
+    assert listed() == [str(slow.job_id), str(damaged.job_id)]
+    assert _run(app, "jobs", "discard", "--org", "Ours").exit_code == 2
+    with app.app_context(), reading(org_id):
+        log = audit.page(org_id, with_installation=False, limit=10)
+    assert [(entry.action, entry.actor_kind) for entry in log] == [
+        ("jobs_restored", "command"),
+        ("jobs_discarded", "command"),
+    ]
+
+
 def test_another_orgs_job_is_not_retried(app: Flask, people: People) -> None:
     theirs = failed(app, people.org("Theirs"))
     people.org("Ours")
@@ -287,7 +314,7 @@ def test_the_levers_of_the_queue_are_there_too(app: Flask, people: People) -> No
     assert _counts(app)[:2] == ["paused (command line)", "-"]
     assert _run(app, "jobs", "limit", "process_document", "3").exit_code == 0
     assert _run(app, "jobs", "pause", "--all").exit_code == 0
-    assert "No new work is taken" in _run(app, "jobs", "counts").stderr
+    assert "No new work starts" in _run(app, "jobs", "counts").stderr
     for arguments in (("resume", "--all"), ("resume", "process_document")):
         assert _run(app, "jobs", *arguments).exit_code == 0
     assert _counts(app)[:6] == ["open", "3", "2", "0", "0", "1"]

@@ -4,15 +4,18 @@ import re
 from collections.abc import Callable
 from io import BytesIO
 from itertools import product
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from flask import Flask
+from sqlalchemy import text
 
 from tests import samples
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import NOTES, counted_queries, notes, read_json, services_of, shelve, use_hashed_words, work_off
+from webapp.db import transaction
+from webapp.documents.model import Document
 
 PARTS = ("", "/status", "/fields", "/tables", "/chunks", "/runs", "/markdown", "/original", "/delete")
 SECTIONS = ("", "/fields", "/tables", "/chunks", "/runs")
@@ -54,6 +57,16 @@ def test_a_document_shows_its_text(browser: Browser, shelf: Shelf) -> None:
     assert "Ready" in page
 
 
+def test_notes_of_the_reader_say_whether_pages_are_missing(app: Flask, browser: Browser, shelf: Shelf) -> None:
+    document_id = shelf["report"]
+    for pages_read, words in ((3, "How it was read"), (2, "Read in part")):
+        with app.app_context(), transaction(everywhere=True) as session:
+            document = session.get_one(Document, UUID(document_id))
+            document.warnings, document.pages_read = ["OCR read page 1 from its picture."], pages_read
+        page = browser.get(f"/documents/{document_id}").text
+        assert (words in page, "OCR read page 1" in page) == (True, True)
+
+
 def test_each_page_of_a_text_can_be_addressed(browser: Browser, shelf: Shelf) -> None:
     page = browser.get(f"/documents/{shelf['report']}?page=2").text
     assert 'id="page-2"' in page
@@ -83,7 +96,7 @@ def test_status_for_programs(app: Flask, program: Program, shelf: Shelf) -> None
     ready = read_json(program.get(f"/documents/{shelf['notes']}/status"))
     assert ready | {"run": None} == {
         "id": shelf["notes"], "status": "READY", "stage": "complete", "progress": 1.0, "attempts": 0, "error": None,
-        "waits_for": None, "run": None,
+        "pages": None, "waits_for": None, "needs_password": False, "run": None,
     }  # fmt: skip
     assert ready["run"]["state"] == "SUCCEEDED"
     failed = read_json(program.get(f"/documents/{shelf['locked']}/status"))
@@ -113,7 +126,8 @@ def test_each_section_is_a_page_and_a_fragment(browser: Browser, shelf: Shelf, s
 def test_a_failed_document_says_why_and_what_to_do(browser: Browser, shelf: Shelf) -> None:
     page = browser.get(f"/documents/{shelf['locked']}").text
     assert "The file is protected by a password" in page
-    assert "Save a copy without a password" in page
+    assert "Give its password" in page
+    assert "Open the file" in page
     assert "Reprocess" in page
     history = browser.get(f"/documents/{shelf['locked']}/runs").text
     assert "Failed" in history
@@ -276,3 +290,54 @@ def test_a_person_may_upload_from_a_page_without_script(browser: Browser) -> Non
     page = browser.get("/").text
     [link] = re.findall(r'id="link-[^"]+" href="([^"]+)"', page)
     assert browser.get(link).status_code == 200
+
+
+def test_a_field_says_what_it_means_and_what_contradicts_it(app: Flask, browser: Browser, program: Program) -> None:
+    use_hashed_words(app)
+    lines = (
+        "Invoice",
+        "Invoice number: A-17",
+        "Date: 3 May 2026",
+        "Due date: 17 May 2026",
+        "Net amount: 100.00",
+        "VAT 20%: 20.00",
+        "Total: 130.00",
+    )
+    [document] = shelve(program, ("invoice.pdf", samples.lines_pdf(lines)))
+    work_off(app)
+
+    fields = {each["kind"]: each for each in read_json(program.get(f"/documents/{document}/fields"))["fields"]}
+    assert (fields["due_date"]["value"], fields["due_date"]["normalized"]) == ("17 May 2026", "2026-05-17")
+    assert (fields["total"]["normalized"], fields["total"]["doubt"], fields["total"]["confidence"]) == (
+        "130.00",
+        "sum",
+        None,
+    )
+    assert fields["due_date"]["doubt"] is None
+
+    with app.app_context(), transaction(everywhere=True) as session:
+        session.execute(text("UPDATE document_fields SET confidence = 0.997 WHERE kind = 'due_date'"))
+    page = browser.get(f"/documents/{document}/fields").text
+    assert "2026-05-17" in page
+    # A share below 1 is never rounded up to certainty.
+    assert "99 %" in page
+    assert "100 %" not in page
+    assert page.count("The net amount and the taxes do not add up to the total.") == 3
+
+
+def test_the_columns_of_an_invoices_lines_are_typed(app: Flask, browser: Browser, program: Program) -> None:
+    use_hashed_words(app)
+    cells = (("Description", "Qty", "Price", "Amount"), ("Oak shelf", "2", "50.00", "100.00"))
+    table = [
+        samples.Run(60 + 120 * at, 160 + 16 * row, cell)
+        for row, line in enumerate(cells)
+        for at, cell in enumerate(line)
+    ]
+    head = [samples.Run(60, 80, "Invoice No. 17 of 3 May 2026"), samples.Run(60, 250, "Total: 100.00")]
+    [document] = shelve(program, ("invoice.pdf", samples.pdf([head + table])))
+    work_off(app)
+
+    (lines,) = read_json(program.get(f"/documents/{document}/tables"))["tables"]
+    assert lines["columns"] == ["description", "quantity", "price", "amount"]
+    assert lines["rows"] == [list(line) for line in cells]
+    assert '<td class="number"><bdi>100.00</bdi></td>' in browser.get(f"/documents/{document}/tables").text

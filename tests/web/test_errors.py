@@ -134,7 +134,7 @@ class Endless:
     """A body that goes on and on."""
 
     def read(self, size: int = -1) -> bytes:
-        """More; whoever wants all of it would wait for ever."""
+        """More; reading all of it would take for ever."""
         assert size > 0
         return b"x" * size
 

@@ -1,4 +1,4 @@
-"""Whoever runs an installation that strangers get further into than they should is told so."""
+"""People who run an installation that is open to others more than it should be are told so."""
 
 import logging
 from collections.abc import Iterator

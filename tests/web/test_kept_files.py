@@ -91,8 +91,8 @@ def test_its_page_says_what_it_is_why_it_is_kept_and_what_would_read_it(
 
     page = browser.get(f"/documents/{kept}").text
     assert "This is a PNG image" in page
-    assert "Nothing on this installation reads files of this kind. The file is kept as it was uploaded" in page
-    assert "A service such as Azure Document Intelligence reads them" in page
+    assert "Pictures are not read on this installation, since OCR is off. The file is kept as it was uploaded" in page
+    assert "or a service such as Azure Document Intelligence has been set up" in page
     assert f'href="/documents/{kept}/original" download' in page
     assert 'class="badge badge-kept"' in page
     assert 'id="tab-file"' in page
@@ -113,8 +113,8 @@ def test_its_page_says_what_it_is_why_it_is_kept_and_what_would_read_it(
         (("setup.exe", b"MZ" + bytes(100)), "This is a Windows program", "export it as a PDF"),
         (("odd", bytes(range(256))), "This is a file of an unknown kind", "export it as a PDF"),
         (("a.svg", b"<svg onload=alert(1)></svg>"), "This is an SVG image", "export it as a PDF"),
-        (("<b>x</b>{{ 7*7 }}.png", PNG), "This is a PNG image", "A service such as"),
-        (("in\u202evoice.gif", b"GIF89a" + bytes(90)), "This is a GIF image", "export it as a PDF"),
+        (("<b>x</b>{{ 7*7 }}.png", PNG), "This is a PNG image", "or a service such as Azure"),
+        (("in\u202evoice.gif", b"GIF89a" + bytes(90)), "This is a GIF image", "or a service such as Azure"),
     ],
     ids=["archive", "program", "bytes", "svg", "markup", "turned around"],
 )
@@ -144,7 +144,7 @@ def test_all_of_them_are_read_once_something_can(app: Flask, browser: Browser, p
     local = found.providers.extractor
     able = replace(found.providers, extractor=cast("Any", ReadsPictures(local)))
     app.extensions["docmill"] = replace(found, providers=able)
-    assert "By now something does: choose Reprocess." in browser.get(f"/documents/{kept}").text
+    assert "If OCR was off when it was uploaded, choose Reprocess." in browser.get(f"/documents/{kept}").text
 
     assert read_json(program.post("/documents/reprocess?status=kept")) == {"queued": 1, "more": False}
     under_way = read_json(program.get(f"/documents/{kept}"))

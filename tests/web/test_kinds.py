@@ -42,14 +42,14 @@ def test_what_would_read_a_file(app: Flask) -> None:
     local = services_of(app).providers
     without_speech = replace(local, speech=None)
     with_service = replace(local, remote_extractor=cast("Any", _EverythingSlowly()))
-    assert kinds.kept_because(local, "image/heic") is KeptBecause.NO_SERVICE
-    assert kinds.kept_because(with_service, "image/heic") is KeptBecause.NOT_TRIED_YET
+    assert kinds.kept_because(local, "image/heic") is KeptBecause.OCR_OFF
+    assert kinds.kept_because(with_service, "image/heic") is KeptBecause.PICTURE
     assert kinds.kept_because(without_speech, "audio/mpeg") is KeptBecause.NO_SPEECH_SERVICE
     assert kinds.kept_because(local, "application/gzip") is KeptBecause.ARCHIVE
-    for unread in ("image/gif", "image/svg+xml", "application/octet-stream", "application/x-odd"):
+    for unread in ("image/svg+xml", "application/octet-stream", "application/x-odd"):
         assert kinds.kept_because(local, unread) is KeptBecause.NO_READER
 
 
 def test_what_a_service_is_said_to_read_it_reads() -> None:
-    promised = {each.content_type for each in FILE_TYPES if each.group and not each.reader and not each.demuxer}
-    assert promised == azure.IMAGES
+    promised = {each.content_type for each in FILE_TYPES if each.is_picture}
+    assert promised - {"image/gif", "image/webp"} == azure.IMAGES

@@ -119,7 +119,7 @@ def test_an_org_stores_no_more_than_it_may(app: Flask, people: People, program: 
     assert send(people.program(org="Theirs"), notes(3)).status_code == 200
 
 
-def test_of_several_files_those_are_taken_that_fit(app: Flask, program: Program) -> None:
+def test_of_several_files_those_that_fit_are_added(app: Flask, program: Program) -> None:
     size = len(notes(1)[1])
     limit(app, max_org_gb=1.5 * size / GB)
     answer = read_json(send(program, notes(1)))

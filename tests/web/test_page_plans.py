@@ -15,10 +15,12 @@ from tests.web.people import HX, People
 from webapp.db import db, reading
 from webapp.db.bounded import COUNTED_MAX
 from webapp.documents.model import Document
+from webapp.jobs.model import Job
 from webapp.library import grid, lookup, selection
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
-from webapp.web.ops import figures
+from webapp.web.ops import job_actions
+from webapp.web.ops.failure_groups import retryable
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 
@@ -45,6 +47,13 @@ OPS = [
     "/ops/jobs?status=processing",
     "/ops/jobs?status=failed&stage=process_document",
     "/ops/jobs?status=completed&stage=embed_anew",
+    "/ops/jobs?status=failed&stage=process_document&code=corrupt",
+    "/ops/jobs?status=failed&resolution=discarded",
+    "/ops/jobs?status=failed&resolution=superseded",
+    "/ops/jobs?q=invoice",
+    "/ops/jobs?q=10000123",
+    "/ops/throughput",
+    "/ops/throughput?window=30d",
     "/metrics",
 ]
 
@@ -63,6 +72,12 @@ def _engine(app: Flask) -> Engine:
 
 def _some_document(app: Flask, status: str) -> str:
     wanted = select(Document.id).where(Document.org_id == _crowd.ORG, Document.status == status).limit(1)
+    with app.app_context(), reading(_crowd.ORG) as session:
+        return str(session.scalars(wanted).one())
+
+
+def _some_job(app: Flask) -> str:
+    wanted = select(Job.id).where(Job.org_id == _crowd.ORG, Job.status == "FAILED").limit(1)
     with app.app_context(), reading(_crowd.ORG) as session:
         return str(session.scalars(wanted).one())
 
@@ -93,24 +108,32 @@ def test_pages_of_documents_read_few_rows(crowded: Flask, people: People) -> Non
             assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.FAILED, q="invoice 2019"))
             assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.KEPT))
             assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.READY))
-            assert figures.retryable(crowded.extensions["docmill"].queue, _crowd.ORG, 500)
+            assert retryable(_crowd.ORG, 500, "process_document", "corrupt").ids
+            assert retryable(_crowd.ORG, 500).ids
         for query in ("", "?status=failed", "?status=kept", "?status=ready", "?q=invoice", "?q=10000123&status=ready"):
             assert browser.get(f"/documents/reprocess{query}").status_code == 200
     assert faults == []
 
 
 @both_databases
-def test_pages_of_operations_and_searches_read_few_rows(crowded: Flask, people: People) -> None:
+def test_pages_of_operations_and_searches_read_few_rows(
+    crowded: Flask, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_actions, "RETRIED_AT_ONCE_MAX", 3)
     operator = people.browser("operator", org="big")
     # What was spent on days that are over is added up once in each process.
     operator.get("/ops")
+    job_id = _some_job(crowded)
     with judged(_engine(crowded)) as faults:
-        for path in OPS:
+        for path in (*OPS, f"/ops/jobs/{job_id}"):
             assert operator.get(path).status_code == 200
+        retried = {"stage": "process_document", "code": "no_text"}
+        for action in ("retry", "discard"):
+            assert operator.post(f"/ops/jobs/{action}", data=retried).status_code == 303
         # What a search asks first: which models there are.
         with crowded.app_context(), reading(_crowd.ORG):
             assert lookup.embedding_models(_crowd.ORG) == [_crowd.MODEL]
-    assert faults == []
+    assert faults == [], "\n\n".join(faults)
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)

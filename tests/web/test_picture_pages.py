@@ -74,7 +74,7 @@ def test_only_pdf_files_have_pictures(program: Program) -> None:
     [text] = shelve(program, ("notes.md", NOTES))
     answer = program.get(f"/documents/{text}/pages/1.png")
     assert answer.status_code == 404
-    assert "Only the pages of PDF files" in read_json(answer)["detail"]
+    assert "Only the pages of PDF files and of pictures" in read_json(answer)["detail"]
 
 
 def test_a_file_that_cannot_be_drawn_is_tried_once(app: Flask, program: Program) -> None:

@@ -1,22 +1,25 @@
 """What was spent and what the caches saved: by day, with prices that are settings."""
 
 from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from flask import Flask
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
 from tests.bare import changed
 from tests.hashed_words import HashedWords
 from tests.web.databases import both_databases
 from tests.web.people import People
 from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, work_off
-from webapp.clock import after
+from webapp.clock import after, utc_now
 from webapp.db import reading, transaction
 from webapp.documents.model import ProviderCall
 from webapp.pipeline.paid_calls.prices import Prices
+from webapp.runs.retention import prune
 from webapp.web.formatting import price
-from webapp.web.ops.spending import spending
+from webapp.web.ops.spending import Spent, _finished, spending
 
 
 class Paid(HashedWords):
@@ -105,3 +108,43 @@ def test_prices_are_readable() -> None:
         "0.5 USD",
         "1,234.50 USD",
     ]
+
+
+def _sums(app: Flask, org_id: UUID) -> list[Spent]:
+    """The days as a web process adds them up that has just started."""
+    _finished.clear()
+    with app.app_context(), reading(org_id):
+        return list(spending(org_id, "EUR").rows)
+
+
+def _prune_calls(app: Flask, days: float) -> int:
+    found = services_of(app)
+    with app.app_context():
+        return prune(replace(found, settings=changed(found.settings, "queue", call_retention_days=days)))["calls"]
+
+
+@both_databases
+def test_a_day_stays_as_dear_when_its_lines_are_deleted(app: Flask, people: People) -> None:
+    program = people.program("ops")
+    noon = utc_now().replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=10)
+    hour = timedelta(hours=1)
+    shared = {"org_id": program.org_id, "provider": "somebody", "operation": "embed", "units": 3, "seconds": 0.5}
+    lines = [
+        {"created_at": at, "outcome": outcome, "reused": reused, "price": 0.25}
+        for at in (noon - 2 * hour, noon - hour, noon + hour, utc_now())
+        for outcome, reused in (("ok", False), ("ok", True), ("error", False), ("unknown", False))
+    ]
+    with app.app_context(), transaction(program.org_id) as opened:
+        opened.execute(insert(ProviderCall), [{**shared, **line} for line in lines])
+    before = _sums(app, program.org_id)
+    assert [(row.calls, row.failed, row.units, row.units_saved) for row in before] == [(3, 2, 6, 3), (9, 6, 18, 9)]
+
+    # In the middle of a day, then the rest of it in a second pass.
+    assert _prune_calls(app, (utc_now() - noon).total_seconds() / 86_400) == 8
+    assert _sums(app, program.org_id) == before
+    assert _prune_calls(app, 3) == 4
+    assert _sums(app, program.org_id) == before
+    # Of today none goes: what an org may still spend today follows from these.
+    assert _prune_calls(app, 0.000001) == 0
+    assert _sums(app, program.org_id) == before
+    assert read_json(people.program("ops", org="Theirs").get("/ops"))["spending"]["rows"] == []

@@ -23,16 +23,6 @@ from webapp.jobs.states import JobStatus, Priority
 from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
 
 
-@pytest.fixture
-def ops(people: People) -> Program:
-    return people.program("ops")
-
-
-@pytest.fixture
-def operator(people: People) -> Browser:
-    return people.browser("ops", email="op@example.org")
-
-
 def stage_of(ops: Program, name: str = PROCESS_DOCUMENT) -> dict[str, object]:
     stages = read_json(ops.get("/ops"))["stages"]
     (found,) = [stage for stage in stages if stage["stage"] == name]
@@ -131,11 +121,11 @@ def test_everything_is_stopped_and_goes_on(app: Flask, ops: Program, operator: B
     queued(app, ops.org_id)
     assert "Stop taking new work" in operator.get("/ops").text
     page = operator.post("/ops/pause", follow_redirects=True).text
-    assert "No new work is taken" in page
+    assert "No new work starts" in page
     assert "by op@example.org" in page
     assert read_json(ops.get("/ops"))["is_drained"] is True
     assert claimed(app) == 0
-    assert "New work is taken again." in operator.post("/ops/resume", follow_redirects=True).text
+    assert "New work starts again." in operator.post("/ops/resume", follow_redirects=True).text
     assert claimed(app) == 1
 
 

@@ -103,7 +103,7 @@ def test_a_form_without_a_file_says_so(program: Program) -> None:
         assert read_json(answer)["title"] == "No file was sent"
 
 
-def test_a_file_beyond_the_limit_is_refused_and_the_one_behind_it_is_taken(small_app: Flask) -> None:
+def test_a_file_beyond_the_limit_is_refused_and_the_next_one_is_added(small_app: Flask) -> None:
     program = People(small_app).program()
     large = ("large.txt", b"word " * 300_000)
     answer = send(program, large)
@@ -124,7 +124,7 @@ def test_a_form_that_breaks_off_leaves_nothing(app: Flask, program: Program) -> 
     assert read_json(program.get("/documents"))["documents"] == []
 
 
-def test_a_form_that_nobody_can_read_is_not_taken_for_an_empty_one(app: Flask, program: Program) -> None:
+def test_an_unreadable_form_is_not_mistaken_for_an_empty_one(app: Flask, program: Program) -> None:
     part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\nsome text\r\n'
     for body, boundary in ((part % b"good.txt" + part % b"\xfcber.txt" + b"--b--\r\n", "b"), (part % b"a.txt", "")):
         answer = program.post("/documents", data=body, content_type=f"multipart/form-data; boundary={boundary}")

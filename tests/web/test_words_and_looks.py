@@ -169,7 +169,7 @@ def test_a_link_says_where_it_leads(text: str, shown: str) -> None:
     assert shown in markdown.render(text)
 
 
-def test_headings_of_a_text_stand_below_those_of_the_page() -> None:
+def test_headings_of_a_text_rank_below_those_of_the_page() -> None:
     assert "<h3>One</h3>" in markdown.render("# One\n\n###### Six")
     assert "<h6>Six</h6>" in markdown.render("# One\n\n###### Six")
 

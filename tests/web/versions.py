@@ -14,6 +14,7 @@ from tests import samples
 from tests.hashed_words import HashedWords
 from tests.web.people import HX, Browser, Program
 from tests.web.shelves import read_json, services_of, shelve, work_off
+from webapp.providers.ports import KeptParts
 from webapp.readers.extraction import Extraction, Field, Page, Table
 
 CODE = "KX-471199"
@@ -47,7 +48,13 @@ class Versions:
         """Always there."""
 
     def extract(
-        self, source: Path, content_type: str, *, timeout_seconds: float, progress: Callable[[float], None]
+        self,
+        source: Path,
+        content_type: str,
+        *,
+        timeout_seconds: float,
+        progress: Callable[[float], None],
+        parts: KeptParts | None = None,
     ) -> Extraction:
         number = self.number
         texts = [page_text(number, page) for page in range(1, pages_of(number) + 1)]

@@ -13,6 +13,7 @@ from webapp.documents.model import Document
 from webapp.documents.states import FailureType, RunTrigger
 from webapp.jobs.model import NEVER, Job
 from webapp.jobs.queue import JobError, JobQueue, Lease
+from webapp.library import names
 from webapp.runs import lifecycle
 
 
@@ -32,23 +33,26 @@ def queued(app: Flask, org_id: UUID, filename: str = "a.pdf") -> Work:
     with app.app_context(), transaction(org_id):
         session().add(_document(org_id, document_id, filename))
         session().flush()
+        names.add(org_id, document_id, filename)
         run_id = lifecycle.queue_run(queue, org_id, document_id, RunTrigger.UPLOAD, max_attempts=3)
         [job] = queue.of_run(run_id)
     return Work(document_id, run_id, job.id)
 
 
-def failed(app: Flask, org_id: UUID, filename: str = "a.pdf", message: str = "it broke") -> Work:
+def failed(
+    app: Flask, org_id: UUID, filename: str = "a.pdf", message: str = "it broke", code: str = "timed_out"
+) -> Work:
     """A document whose only job has failed."""
     queue: JobQueue = app.extensions["docmill"].queue
     work = queued(app, org_id, filename)
     with app.app_context():
-        lease = _claim(queue, work.job_id)
-        error = JobError("timed_out", message, "TimedOut", "extract")
+        lease = claim(queue, work.job_id)
+        error = JobError(code, message, "TimedOut", "extract")
         lifecycle.fail_run(queue, lease, FailureType.STEP_FAILED, error)
     return work
 
 
-def _claim(queue: JobQueue, job_id: UUID) -> Lease:
+def claim(queue: JobQueue, job_id: UUID) -> Lease:
     """Claim this job, while the others are not due."""
     due = update(Job).where(Job.status == "PENDING", Job.id != job_id)
     with transaction(everywhere=True) as session:

@@ -15,6 +15,7 @@ from webapp.clock import after, monotonic
 from webapp.db import transaction
 from webapp.documents.model import ProcessingRun
 from webapp.documents.states import LiveRun, RunTrigger
+from webapp.jobs.dispatch.database import DatabaseDispatch
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.queue import JobSnapshot, Lease
 from webapp.pipeline.handlers import Handler
@@ -96,7 +97,7 @@ class Bench:
         for pool in self.pools:
             if not pool._draining.is_set():
                 pool.drain(PATIENCE_SECONDS)
-        # Whoever was left behind in a drain would go on in the next test's database.
+        # A thread that was left behind in a drain would go on in the next test's database.
         wait_for(lambda: not any(thread.name.startswith("claimer-") for thread in threading.enumerate()), "for threads")
         for target, name, listener in self._listening:
             event.remove(target, name, listener)
@@ -140,6 +141,7 @@ class Bench:
         pool = Pool(
             f"worker-{len(self.pools)}",
             self.attempts(handler),
+            DatabaseDispatch(self.queue),
             PoolSize(threads, settings.queue.poll_seconds),
             self.broken.append,
         )

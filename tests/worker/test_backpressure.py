@@ -21,6 +21,7 @@ from webapp.library.intake import ingest, receive
 from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import FailureCode, ProviderError, ProviderUnavailable, RateLimited
+from webapp.providers.ports import KeptParts
 from webapp.readers.extraction import Extraction, Page
 from webapp.runs import lifecycle
 from webapp.runs.stage_pause import resume_stage
@@ -83,7 +84,13 @@ class Reading:
         """Always open."""
 
     def extract(
-        self, source: Path, content_type: str, *, timeout_seconds: float, progress: Callable[[float], None]
+        self,
+        source: Path,
+        content_type: str,
+        *,
+        timeout_seconds: float,
+        progress: Callable[[float], None],
+        parts: KeptParts | None = None,
     ) -> Extraction:
         self._counter.serve()
         text = source.read_text()

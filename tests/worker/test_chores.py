@@ -153,12 +153,12 @@ def test_old_blobs_without_a_row_are_removed_and_nothing_else(bench: Bench) -> N
         _old_blob(bench, f"{org}/notes/{new_id()}/by-hand.txt"),
         _old_blob(bench, "elsewhere/documents/by-hand.txt"),
     }
-    stranger = UUID(int=5)
+    other_org = UUID(int=5)
     _old_blob(bench, f"{org}/documents/{new_id()}/original")
     _old_blob(bench, f"{org}/extractions/{'0' * 64}/local-1-b.json")
     # Of an earlier document of the same bytes.
     _old_blob(bench, f"{org}/extractions/{document_id.hex * 2}-{new_id().hex}/local-1-b.json")
-    _old_blob(bench, f"{stranger}/documents/{document_id}/original")
+    _old_blob(bench, f"{other_org}/documents/{document_id}/original")
     assert chores.sweep_orphans(bench.services) == 4
     assert _blobs(bench) == kept
 

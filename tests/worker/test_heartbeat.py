@@ -175,7 +175,7 @@ def test_a_dead_heartbeat_is_noticed(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_no_job_is_taken_while_beats_fail(bench: Bench) -> None:
+def test_no_job_is_claimed_while_beats_fail(bench: Bench) -> None:
     """Only beats fail: a trigger's error, say."""
     gate, is_mended = Gate(), threading.Event()
     bench.new_run()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from webapp.db import db
+from webapp.db import db, session_url
 from webapp.jobs.wakeup import Sleeper
 from webapp.worker.locks import AdvisoryLock
 
@@ -35,7 +35,7 @@ def _of_the_listener() -> Iterator[Any]:
 
 @contextmanager
 def _of_a_lock() -> Iterator[Any]:
-    lock = AdvisoryLock(db.engine)
+    lock = AdvisoryLock(session_url())
     lock.acquire()
     yield lock.session.connection.driver_connection
     lock.release()

@@ -73,7 +73,7 @@ def _watch(bench: Bench, pool: Pool) -> None:
 
 
 @pytest.mark.slow
-def test_its_seat_is_taken_by_another_and_the_rest_goes_on(bench: Bench, stuck: Stuck) -> None:
+def test_another_thread_gets_its_seat_and_the_rest_goes_on(bench: Bench, stuck: Stuck) -> None:
     before, held = _claimers(), _held_runs(bench, 2)
     hung = [one.lease.run_id for one in held]
     pool = bench.pool(lambda context: stuck(context) if context.run_id in hung else finish(context), threads=2)

@@ -18,9 +18,11 @@ from tests.documents.rows import new_document
 from tests.worker.bench import PATIENCE_SECONDS, Bench, Gate, finish, raising, wait_for
 from webapp.clock import monotonic, now
 from webapp.db import db, transaction
+from webapp.jobs.dispatch.database import DatabaseDispatch
 from webapp.jobs.model import NEVER
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.states import JobStatus
+from webapp.jobs.wakeup import Sleeper
 from webapp.pipeline.steps import StageContext
 from webapp.worker.pool import Pool
 
@@ -82,13 +84,18 @@ def _held_back(bench: Bench) -> UUID:
     return run_id
 
 
+def _sleeper_of(pool: Pool) -> Sleeper:
+    assert isinstance(pool._dispatch, DatabaseDispatch)
+    return pool._dispatch._sleeper
+
+
 def _session_of(pool: Pool) -> int | None:
-    connection = pool._sleeper._connection
+    connection = _sleeper_of(pool)._connection
     return None if connection is None else connection.info.backend_pid
 
 
 def _asleep(pool: Pool) -> None:
-    wait_for(pool._sleeper.is_asleep, "for the pool to sleep")
+    wait_for(_sleeper_of(pool).is_asleep, "for the pool to sleep")
 
 
 @pytest.mark.slow
@@ -113,7 +120,7 @@ def test_a_sleeper_that_lost_its_connection_polls_and_listens_again(bench: Bench
         connection.execute("SELECT pg_terminate_backend(%s)", [pid])
     bench.new_run()
     wait_for(lambda: _all_done(bench, 1))
-    wait_for(lambda: pool._sleeper.is_asleep() and _session_of(pool) != pid, "for a new connection")
+    wait_for(lambda: _sleeper_of(pool).is_asleep() and _session_of(pool) != pid, "for a new connection")
     assert bench.broken == []
 
 
@@ -131,7 +138,7 @@ def test_an_idle_pool_asks_once_a_poll_however_many_threads_it_has(bench: Bench)
     _asleep(pool)
     bench.listen(db.engine, "before_cursor_execute", note)
     wait_for(lambda: len(begun) >= 6)
-    # Whoever looks is followed by none of the other five; on a busy machine it comes later, never sooner.
+    # The thread that looks is followed by none of the other five; on a busy machine it comes later, never sooner.
     assert begun[5] - begun[0] >= poll_seconds * 5 * 0.9
     assert len(begun) <= (monotonic() - begun[0]) / (poll_seconds * 0.9) + 1
 

@@ -1,21 +1,27 @@
-"""Workers behind PgBouncer, which shares the sessions of PostgreSQL or lends them whole."""
+"""Workers behind PgBouncer, which shares the sessions of PostgreSQL or gives each client a whole one."""
 
 import os
 import shutil
-from collections.abc import Iterator
+import signal
+import sys
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 from uuid import UUID
 
+import psycopg
 import pytest
 from flask import Flask
 from sqlalchemy import select
 
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for
 from tests.emulators.pooler import Pooler, pooler
+from tests.journeys.site import Installation
 from tests.worker.bench import Bench, Gate, finish, wait_for
 from webapp.app import create_app
+from webapp.clock import monotonic
 from webapp.db import reading
+from webapp.jobs import wakeup
 from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Worker
 from webapp.jobs.states import JobStatus
@@ -70,6 +76,82 @@ def test_a_whole_worker(pooled: Pooler, tmp_path: Path, caplog: pytest.LogCaptur
     is_shared = pooled.mode == "transaction"
     assert (lock_key is None) == is_shared
     assert ("a pooler shares the database's sessions" in caplog.text) == is_shared
+
+
+@pytest.mark.parametrize("pooled", ["transaction"], indirect=True)
+class TestWithAWayPastIt:
+    """Locks and LISTEN go past the pooler, by DATABASE_SESSION_URL; all else goes through it."""
+
+    # Nobody finds work by the poll.
+    NO_POLL = "60"
+
+    def test_an_idle_worker_is_woken(
+        self, pooled: Pooler, database: DatabaseUnderTest, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        # Of earlier tests, until the collector comes.
+        earlier = _sleepers()
+        variables = {"DATABASE_URL": pooled.url, "DATABASE_SESSION_URL": database.url, "POLL_SECONDS": self.NO_POLL}
+        app = create_app(settings_for(tmp_path / "data", **variables))
+        with app.app_context():
+            bench = Bench(app, app.extensions["docmill"])
+            process = WorkerProcess(bench.services, bench.broken.append, handlers={PROCESS_DOCUMENT: finish})
+            process.start()
+            try:
+                for number in (1, 2):
+                    wait_for(partial(_all_sleep, earlier), "for the threads to sleep")
+                    began_at = monotonic()
+                    bench.new_run()
+                    wait_for(partial(_has_completed, bench, number))
+                    assert monotonic() - began_at < 10
+                with reading(everywhere=True) as session:
+                    assert session.scalar(select(Worker.lock_key)) is not None
+            finally:
+                process.drain()
+            assert bench.broken == []
+        dispose(app)
+        assert "pooler" not in caplog.text
+
+    @pytest.mark.journey
+    def test_a_killed_worker_is_detected_within_seconds(
+        self, pooled: Pooler, database: DatabaseUnderTest, tmp_path: Path
+    ) -> None:
+        variables = database.environment(
+            tmp_path / "data",
+            DATABASE_URL=pooled.url,
+            DATABASE_SESSION_URL=database.url,
+            DATABASE_OWNER_URL=database.owner_url,
+        )
+        site = Installation(variables, tmp_path / "workers.log")
+        assert database.superuser_url is not None
+        with (
+            psycopg.connect(database.superuser_url, autocommit=True) as watcher,
+            site.running(sys.executable, "worker.py") as dying,
+            site.running(sys.executable, "worker.py"),
+        ):
+            wait_for(lambda: _registered(watcher) == 2, f"for two workers; their log is {site.log}")
+            os.killpg(dying.pid, signal.SIGKILL)
+            killed_at = monotonic()
+            wait_for(lambda: _registered(watcher) == 1, f"for the death to be detected; the log is {site.log}")
+            assert monotonic() - killed_at < 5
+
+
+def _has_completed(bench: Bench, number: int) -> bool:
+    return bench.queue.counts()[JobStatus.COMPLETED] == number
+
+
+def _all_sleep(but: Collection[wakeup.Sleeper]) -> bool:
+    sleepers = [sleeper for sleeper in _sleepers() if sleeper not in but]
+    return bool(sleepers) and all(sleeper._is_asleep for sleeper in sleepers)
+
+
+def _sleepers() -> list[wakeup.Sleeper]:
+    with wakeup._sleepers_lock:
+        return list(wakeup._sleepers)
+
+
+def _registered(watcher: "psycopg.Connection[tuple[int]]") -> int:
+    row = watcher.execute("SELECT count(*) FROM workers WHERE lock_key IS NOT NULL AND ended_at IS NULL").fetchone()
+    return row[0] if row else 0
 
 
 @pytest.fixture

@@ -238,7 +238,7 @@ class TestOnAServer:
         assert len({row.lock_key for row in rows if row is not None}) == 3
         assert member.presence.is_registered
 
-    def test_while_the_database_is_away_no_jobs_may_be_taken(
+    def test_while_the_database_is_away_no_jobs_may_be_claimed(
         self, bench: Bench, start: Start, database: DatabaseUnderTest
     ) -> None:
         member, name = start(), database.url.rsplit("/", 1)[1]

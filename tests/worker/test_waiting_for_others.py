@@ -12,8 +12,8 @@ from webapp.documents.model import ProcessingRun
 from webapp.jobs.interruptions import WaitsForOthers
 from webapp.jobs.model import Job as JobRow
 from webapp.jobs.states import JobStatus
-from webapp.pipeline.waiting import WAITS_SINCE
 from webapp.runs import transitions
+from webapp.runs.checkpoint import WAITS_SINCE
 from webapp.worker import chores
 from webapp.worker.attempt import Outcome
 

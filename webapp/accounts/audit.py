@@ -45,11 +45,14 @@ class Action(StrEnum):
     ROLE_CHANGED = "role_changed"
     DOCUMENT_DOWNLOADED = "document_downloaded"
     DOCUMENT_DELETED = "document_deleted"
+    DOCUMENT_UNLOCKED = "document_unlocked"
     WORK_STOPPED = "work_stopped"
     WORK_RESUMED = "work_resumed"
     STAGE_PAUSED = "stage_paused"
     STAGE_RESUMED = "stage_resumed"
     STAGE_LIMITED = "stage_limited"
+    JOBS_DISCARDED = "jobs_discarded"
+    JOBS_RESTORED = "jobs_restored"
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,8 @@ class UserSession(Base):
     device: Mapped[str | None] = mapped_column(Text)
     address: Mapped[str | None] = mapped_column(Text)
     last_seen_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+    # Written where there is a read replica alone: for a while after it, this session reads the primary.
+    wrote_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     # When this person last proved who they are: at the sign-in, or by the password since then.
     authenticated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
 
@@ -91,7 +93,7 @@ class ApiToken(Base):
 
     __tablename__ = "api_tokens"
     __table_args__ = (
-        CheckConstraint("scope IN ('read', 'upload', 'write', 'metrics', 'ops', 'operator')", name="scope"),
+        CheckConstraint("scope IN ('read', 'upload', 'write', 'metrics', 'ops', 'operator', 'worker')", name="scope"),
         ForeignKeyConstraint(["org_id", "user_id"], ["users.org_id", "users.id"], ondelete="CASCADE"),
         Index("ix_api_tokens_org_id", "org_id"),
     )
@@ -105,6 +107,8 @@ class ApiToken(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     expires_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    # As in a person's session.
+    wrote_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
@@ -116,6 +120,27 @@ class SignInCount(Base):
     key: Mapped[str] = mapped_column(Text, primary_key=True)
     started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     attempts: Mapped[int] = mapped_column(Integer)
+
+
+class RateBucket(Base):
+    """What an org, or one person or token of it, has asked of all web processes together.
+
+    `full_at` is when the bucket of tokens will be full again; a bucket that is full needs no row.
+    """
+
+    __tablename__ = "rate_buckets"
+
+    key: Mapped[str] = mapped_column(Text, primary_key=True)
+    full_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class AgreedValue(Base):
+    """A value that the first process chose for all processes of this installation."""
+
+    __tablename__ = "agreed_values"
+
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    value: Mapped[str] = mapped_column(Text)
 
 
 class AuditEntry(Base):

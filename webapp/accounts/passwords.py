@@ -2,6 +2,7 @@
 
 import threading
 import unicodedata
+from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -15,8 +16,11 @@ _hasher = PasswordHasher()
 # instead of taking the machine away from the documents.
 _turn = threading.BoundedSemaphore(2)
 
-# A well-formed hash of these parameters that belongs to no password.
-_NOBODY = _hasher.hash("nobody signs in with this", salt=b"\0" * 16)
+
+@cache
+def _nobody() -> str:
+    """A well-formed hash of these parameters that belongs to no password; made at the first sign-in."""
+    return _hasher.hash("nobody signs in with this", salt=b"\0" * 16)
 
 
 def hash_password(password: str) -> str:
@@ -31,7 +35,7 @@ def verify(stored: str | None, password: str) -> bool:
         return False
     try:
         with _turn:
-            _hasher.verify(stored or _NOBODY, _bytes(password))
+            _hasher.verify(stored or _nobody(), _bytes(password))
     except (VerificationError, InvalidHashError):
         return False
     return stored is not None

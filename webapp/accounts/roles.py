@@ -21,6 +21,8 @@ class Permission(StrEnum):
     """Pause, resume and limit stages, which holds for the whole installation."""
     METRICS = "metrics"
     """Read the figures of GET /metrics."""
+    WORK = "work"
+    """Work off a stage over HTTP."""
 
 
 class Role(StrEnum):
@@ -36,6 +38,8 @@ class Role(StrEnum):
     """That, and runs the installation."""
     METRICS = "metrics"
     """A monitor: reads figures and nothing else. For tokens alone."""
+    WORKER = "worker"
+    """A program that works off a stage of its org over HTTP, and can do nothing else. For tokens alone."""
 
 
 class Scope(StrEnum):
@@ -47,6 +51,7 @@ class Scope(StrEnum):
     METRICS = "metrics"
     OPS = "ops"
     OPERATOR = "operator"
+    WORKER = "worker"
 
     @property
     def permissions(self) -> frozenset[Permission]:
@@ -67,6 +72,7 @@ _OF_SCOPES: Mapping[Scope, frozenset[Permission]] = {
     Scope.METRICS: frozenset({Permission.METRICS}),
     Scope.OPS: _OPS,
     Scope.OPERATOR: _OPERATE,
+    Scope.WORKER: frozenset({Permission.WORK}),
 }
 SCOPE_OF_ROLE: Mapping[Role, Scope] = {
     Role.VIEWER: Scope.READ,
@@ -74,6 +80,7 @@ SCOPE_OF_ROLE: Mapping[Role, Scope] = {
     Role.OPS: Scope.OPS,
     Role.OPERATOR: Scope.OPERATOR,
     Role.METRICS: Scope.METRICS,
+    Role.WORKER: Scope.WORKER,
 }
 
 
@@ -110,6 +117,8 @@ class Principal:
     """Whether this person proved who they are a few minutes ago."""
     came_by_link: bool = False
     """Whether this person signed in by a link a few minutes ago: they may not know their password."""
+    wrote_lately: bool = False
+    """Whether this session or token has just written something, which a replica may not have yet."""
 
     @property
     def is_person(self) -> bool:

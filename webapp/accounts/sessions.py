@@ -36,6 +36,7 @@ _FIND = (
         _is_fresh,
         and_(UserSession.via == "link", UserSession.created_at > after(-FRESH_SECONDS)),
         UserSession.last_seen_at < after(-bindparam("due_seconds")),
+        UserSession.wrote_at > after(-bindparam("lag_seconds")),
     )
     .join(User, (User.org_id == UserSession.org_id) & (User.id == UserSession.user_id))
     .join(Org, Org.id == User.org_id)
@@ -88,19 +89,23 @@ def open_for(user: User, days: int, visit: Visit | None = None) -> str:
     return token
 
 
-def find(token: str, idle_days: float = 0.0) -> ValidSession | None:
-    """Who holds this token, while the session lasts, is not idle for too long, and its person is not disabled."""
+def find(token: str, idle_days: float = 0.0, lag_seconds: float = 0.0) -> ValidSession | None:
+    """Who holds this token, while the session lasts, is not idle for too long, and its person is not disabled.
+
+    `lag_seconds`: for so long after a write a replica may lack it.
+    """
     idle_seconds = _idle_seconds(idle_days)
     values = {
         "token_hash": digest(token),
         "idle_seconds": idle_seconds,
         # Often enough for a short time-out, too.
         "due_seconds": min(USE_RECORDED_EVERY_SECONDS, idle_seconds / 10),
+        "lag_seconds": lag_seconds,
     }
     found = session().execute(_FIND, values).one_or_none()
     if found is None:
         return None
-    session_id, user_id, org_id, email, role, org_name, is_only_org, is_fresh, came_by_link, is_due = found
+    session_id, user_id, org_id, email, role, org_name, is_only_org, is_fresh, came_by_link, is_due, wrote = found
     permissions = permissions_of(Role(role), is_only_org=bool(is_only_org))
     who = Principal(
         org_id,
@@ -112,6 +117,7 @@ def find(token: str, idle_days: float = 0.0) -> ValidSession | None:
         session_id=session_id,
         is_fresh=bool(is_fresh),
         came_by_link=bool(came_by_link),
+        wrote_lately=bool(wrote),
     )
     return ValidSession(who, is_use_due=bool(is_due))
 
@@ -120,6 +126,12 @@ def record_use(org_id: UUID, session_id: UUID, address: str | None) -> None:
     """Note that the session is in use, and from where."""
     this = UserSession.org_id == org_id, UserSession.id == session_id
     session().execute(update(UserSession).where(*this).values(last_seen_at=now(), address=address))
+
+
+def record_write(org_id: UUID, session_id: UUID) -> None:
+    """Note that it has just written something."""
+    this = UserSession.org_id == org_id, UserSession.id == session_id
+    session().execute(update(UserSession).where(*this).values(wrote_at=now()))
 
 
 def confirm(org_id: UUID, session_id: UUID) -> None:

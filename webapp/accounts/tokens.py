@@ -32,7 +32,17 @@ IS_ONLY_ORG = ~exists().where(_other_org.id != Org.id)
 _is_due = or_(ApiToken.last_used_at.is_(None), ApiToken.last_used_at < after(-USE_RECORDED_EVERY_SECONDS))
 # Made once: every request of a program asks it.
 _FIND = (
-    select(ApiToken.id, ApiToken.org_id, ApiToken.name, ApiToken.scope, User.role, Org.name, IS_ONLY_ORG, _is_due)
+    select(
+        ApiToken.id,
+        ApiToken.org_id,
+        ApiToken.name,
+        ApiToken.scope,
+        User.role,
+        Org.name,
+        IS_ONLY_ORG,
+        _is_due,
+        ApiToken.wrote_at > after(-bindparam("lag_seconds")),
+    )
     .join(Org, Org.id == ApiToken.org_id)
     .outerjoin(User, and_(User.org_id == ApiToken.org_id, User.id == ApiToken.user_id))
     .where(
@@ -79,15 +89,19 @@ def mark(token_id: UUID) -> str:
     return f"dm_{token_id.hex[-8:]}"
 
 
-def find(text: str) -> ValidToken | None:
-    """Who brings this token, unless it was revoked, has run out, or its owner is disabled."""
-    found = session().execute(_FIND, {"token_hash": digest(text)}).one_or_none()
+def find(text: str, lag_seconds: float = 0.0) -> ValidToken | None:
+    """Who brings this token, unless it was revoked, has run out, or its owner is disabled.
+
+    `lag_seconds`: for so long after a write a replica may lack it.
+    """
+    found = session().execute(_FIND, {"token_hash": digest(text), "lag_seconds": lag_seconds}).one_or_none()
     if found is None:
         return None
-    token_id, org_id, name, scope, owner_role, org_name, is_only_org, is_due = found
+    token_id, org_id, name, scope, owner_role, org_name, is_only_org, is_due, wrote = found
     owner = Role(owner_role) if owner_role else None
     permissions = permissions_of_token(Scope(scope), owner, is_only_org=bool(is_only_org))
-    return ValidToken(Principal(org_id, org_name, name, permissions, token_id=token_id), is_use_due=bool(is_due))
+    who = Principal(org_id, org_name, name, permissions, token_id=token_id, wrote_lately=bool(wrote))
+    return ValidToken(who, is_use_due=bool(is_due))
 
 
 def record_use(org_id: UUID, token_id: UUID) -> None:
@@ -95,6 +109,12 @@ def record_use(org_id: UUID, token_id: UUID) -> None:
     session().execute(
         update(ApiToken).where(ApiToken.org_id == org_id, ApiToken.id == token_id).values(last_used_at=now())
     )
+
+
+def record_write(org_id: UUID, token_id: UUID) -> None:
+    """Note that the token has just written something."""
+    this = ApiToken.org_id == org_id, ApiToken.id == token_id
+    session().execute(update(ApiToken).where(*this).values(wrote_at=now()))
 
 
 def of_org(org_id: UUID, owner_id: UUID | None = None) -> list[ApiToken]:

@@ -14,10 +14,12 @@ from webapp.config import (
     access,
     azure,
     connections,
+    dispatch,
     embedding,
     htmx,
     limits,
     models,
+    ocr,
     openai,
     parsers,
     prices,
@@ -28,7 +30,7 @@ from webapp.config import (
     speechkit,
 )
 from webapp.config.group import Group
-from webapp.config.reader import Reader, SettingsError, kept_secret
+from webapp.config.reader import Reader, SettingsError, check_folder, kept_secret
 
 __all__ = ["Execution", "Settings", "SettingsError", "forget_owner"]
 
@@ -54,8 +56,14 @@ class Settings(Group):
 
     database_url: str = field(repr=False)
     database_owner_url: str = field(repr=False)
+    database_session_url: str = field(repr=False)
+    """For locks and LISTEN, which need a session of their own: DATABASE_URL unless a pooler is in front."""
+    database_read_url: str = field(repr=False)
+    """A read replica; empty where there is none."""
+    read_lag_seconds: float
     data_dir: Path
     secret_key: str = field(repr=False)
+    """Empty where the web processes agree on one in the database."""
     execution: Execution
     provider_timeout_seconds: float
     server: server.ServerSettings
@@ -63,8 +71,10 @@ class Settings(Group):
     htmx: htmx.HtmxSettings
     limits: limits.LimitSettings
     queue: queue.QueueSettings
+    dispatch: dispatch.DispatchSettings
     parsers: parsers.ParserSettings
     models: models.ModelSettings
+    ocr: ocr.OcrSettings
     embedding: embedding.EmbeddingSettings
     speech: speech.SpeechSettings
     connections: connections.ConnectionSettings
@@ -95,8 +105,11 @@ def _read(env: Reader) -> Settings:
     return Settings(
         database_url=database_url,
         database_owner_url=_database_url("DATABASE_OWNER_URL", owner_url) if owner_url else database_url,
+        database_session_url=_same_kind(env, "DATABASE_SESSION_URL", database_url) or database_url,
+        database_read_url=_same_kind(env, "DATABASE_READ_URL", database_url),
+        read_lag_seconds=env.seconds("READ_LAG_SECONDS", 5, least=2),
         data_dir=data_dir,
-        secret_key=_secret_key(env, data_dir),
+        secret_key=_secret_key(env, data_dir, embedded=embedded),
         execution=execution,
         provider_timeout_seconds=env.seconds("PROVIDER_TIMEOUT_SECONDS", 60),
         server=server.read(env, embedded=embedded),
@@ -104,8 +117,10 @@ def _read(env: Reader) -> Settings:
         htmx=htmx.read(env),
         limits=limits.read(env),
         queue=queue.read(env, embedded=embedded),
+        dispatch=dispatch.read(env, has_workers=not embedded and not database_url.startswith("sqlite")),
         parsers=parsers.read(env, embedded=embedded),
         models=models.read(env),
+        ocr=ocr.read(env),
         embedding=embedding.read(env),
         speech=speech.read(env),
         connections=connections.read(env),
@@ -118,9 +133,10 @@ def _read(env: Reader) -> Settings:
 
 
 def _execution(env: Reader, database_url: str) -> Execution:
-    usual = Execution.EMBEDDED if database_url.startswith("sqlite") else Execution.WORKERS
+    is_sqlite = database_url.startswith("sqlite")
+    usual = Execution.EMBEDDED if is_sqlite else Execution.WORKERS
     chosen = Execution(env.choice("EXECUTION", usual, tuple(Execution)))
-    if chosen is Execution.WORKERS and database_url.startswith("sqlite"):
+    if chosen is Execution.WORKERS and is_sqlite:
         raise SettingsError(
             "EXECUTION=workers needs PostgreSQL, since several processes share the database. "
             "Set DATABASE_URL=postgresql://…, or leave EXECUTION out."
@@ -134,24 +150,44 @@ def _own_database(data_dir: Path) -> str:
     return f"sqlite:///{path}"
 
 
+_SPELLINGS = {
+    "sqlite:///": "sqlite:///",
+    "postgres://": "postgresql+psycopg://",
+    "postgresql://": "postgresql+psycopg://",
+    "postgresql+psycopg://": "postgresql+psycopg://",
+}
+
+
 def _database_url(name: str, url: str) -> str:
     """One spelling for SQLAlchemy, whatever Heroku or a person wrote."""
-    if url.startswith("sqlite:///"):
-        return url
-    for prefix in ("postgres://", "postgresql://", "postgresql+psycopg://"):
+    for prefix, spelling in _SPELLINGS.items():
         if url.startswith(prefix):
-            return "postgresql+psycopg://" + url.removeprefix(prefix)
+            return spelling + url.removeprefix(prefix)
     raise SettingsError(f"{name} must start with postgresql:// or sqlite:///, as in postgresql://user@host/docmill.")
+
+
+def _same_kind(env: Reader, name: str, database_url: str) -> str:
+    """Another address of the same PostgreSQL; empty where none is given."""
+    given = env.text(name)
+    if given and (database_url.startswith("sqlite") or given.startswith("sqlite")):
+        raise SettingsError(f"{name} needs PostgreSQL in DATABASE_URL, and names it by another address.")
+    return _database_url(name, given) if given else ""
 
 
 _SECRET_LENGTH_LEAST = 16
 
 
-def _secret_key(env: Reader, data_dir: Path) -> str:
-    """SECRET_KEY, or one that is generated on the first start and kept in DATA_DIR."""
+def _secret_key(env: Reader, data_dir: Path, *, embedded: bool) -> str:
+    """SECRET_KEY, or, embedded, one that is generated on the first start and kept in DATA_DIR.
+
+    With workers there may be web processes on several machines, which agree on one in the database.
+    """
     given = env.text("SECRET_KEY")
     if given and len(given) < _SECRET_LENGTH_LEAST:
         raise SettingsError(
             f"SECRET_KEY is too short to protect anything: use {_SECRET_LENGTH_LEAST} characters or more."
         )
-    return given or kept_secret(data_dir / "secret_key")
+    if embedded:
+        return given or kept_secret(data_dir / "secret_key")
+    check_folder(data_dir)
+    return given

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from webapp.config.group import Group
 from webapp.config.reader import Reader, SettingsError
 
-# Settings are read before providers are imported, so the types stand here as well; a test compares them.
+# Settings are read before providers are imported, so the types are repeated here; a test compares them.
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 AZURE_READS = frozenset(
     {

@@ -11,6 +11,9 @@ class ProviderSettings(Group):
     """Who does what: this machine, or the service whose credentials are there."""
 
     blobs: str
+    blobs_shared: bool
+    dyno: str | None
+    """The name that a host gives a process whose disk does not outlive its restart."""
     extraction: str
     embeddings: str
     speech: str
@@ -20,7 +23,9 @@ class ProviderSettings(Group):
 def read(env: Reader) -> ProviderSettings:
     """Read and check this group."""
     return ProviderSettings(
-        blobs=_blobs(env),
+        blobs=_lasting(env, _blobs(env)),
+        blobs_shared=_shared(env),
+        dyno=env.optional("DYNO"),
         extraction=_extraction(env),
         embeddings=_by_openai(env, "EMBEDDINGS"),
         speech=_speech(env),
@@ -35,6 +40,20 @@ def _blobs(env: Reader) -> str:
     if chosen == "azure" and not given:
         raise SettingsError(
             "BLOBS=azure needs AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_URL for a managed identity."
+        )
+    return chosen
+
+
+def _shared(env: Reader) -> bool:
+    return env.choice("BLOBS_SHARED", "0", ("0", "1")) == "1"
+
+
+def _lasting(env: Reader, chosen: str) -> str:
+    """Refuse a folder that the next restart of the host would empty."""
+    if chosen == "local" and env.text("DYNO") and not _shared(env):
+        raise SettingsError(
+            "The disk of this host is emptied at each restart (DYNO is set), and uploaded files would be lost. "
+            "Set AZURE_STORAGE_CONNECTION_STRING, or BLOBS_SHARED=1 where DATA_DIR is a shared folder that lasts."
         )
     return chosen
 

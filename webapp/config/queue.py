@@ -6,13 +6,14 @@ from webapp.config.group import Group
 from webapp.config.reader import Reader, SettingsError
 
 STAGE_LIMIT_MAX = 10_000
-# Settings are read before anything else is, so the names stand here as well as in the pipeline; a guard compares them.
+# Settings are read before anything else is, so the names are repeated here; a guard compares them with the pipeline's.
 STAGE_NAMES = (
     "process_document",
     "extract_audio",
     "transcribe_start",
     "transcribe_poll",
     "analyze",
+    "index",
     "detect_connections",
     "embed_anew",
 )
@@ -31,6 +32,7 @@ class QueueSettings(Group):
     # Tries, and how long each may take.
     run_timeout_seconds: float
     audio_run_timeout_seconds: float
+    continue_max: int
     job_max_attempts: int
     step_attempts: int
     transcribe_poll_max_attempts: int
@@ -39,6 +41,7 @@ class QueueSettings(Group):
     # The rhythm of a worker process.
     heartbeat_seconds: float
     zombie_after_seconds: float
+    http_worker_silent_seconds: float
     poll_seconds: float
     drain_seconds: float
     watchdog_seconds: float
@@ -46,6 +49,11 @@ class QueueSettings(Group):
     job_retention_days: float
     event_retention_days: float
     call_retention_days: float
+
+    @property
+    def worker_silent_seconds(self) -> float:
+        """After so long without a heartbeat a worker is no longer counted as running."""
+        return 4 * self.heartbeat_seconds
 
 
 def read(env: Reader, *, embedded: bool) -> QueueSettings:
@@ -59,6 +67,7 @@ def read(env: Reader, *, embedded: bool) -> QueueSettings:
         reembed=env.choice("REEMBED", "auto", ("auto", "ask")),
         run_timeout_seconds=run_timeout_seconds,
         audio_run_timeout_seconds=env.seconds("AUDIO_RUN_TIMEOUT_SECONDS", max(7200.0, run_timeout_seconds)),
+        continue_max=env.whole("CONTINUE_MAX", 100, least=0),
         job_max_attempts=env.whole("JOB_MAX_ATTEMPTS", 1 if embedded else 5),
         step_attempts=env.whole("STEP_ATTEMPTS", 2),
         transcribe_poll_max_attempts=env.whole("TRANSCRIBE_POLL_MAX_ATTEMPTS", 20),
@@ -66,6 +75,7 @@ def read(env: Reader, *, embedded: bool) -> QueueSettings:
         backoff_max_seconds=env.seconds("BACKOFF_MAX_SECONDS", 600),
         heartbeat_seconds=env.seconds("HEARTBEAT_SECONDS", 30),
         zombie_after_seconds=env.seconds("ZOMBIE_AFTER_SECONDS", 7200),
+        http_worker_silent_seconds=env.seconds("HTTP_WORKER_SILENT_SECONDS", 60),
         poll_seconds=env.seconds("POLL_SECONDS", 1),
         drain_seconds=env.seconds("DRAIN_SECONDS", 25, least=0),
         watchdog_seconds=env.seconds("WATCHDOG_SECONDS", 60),

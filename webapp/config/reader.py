@@ -5,7 +5,8 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -77,7 +78,7 @@ class Reader:
         return self._number(name, default, least, _finite, "a number of seconds", None)
 
     def days(self, name: str, default: float) -> float:
-        """A number of days; 0 stands for "for ever"."""
+        """A number of days; 0 means "for ever"."""
         return self._number(name, default, 0.0, _finite, "a number of days", 36_500.0)
 
     def share(self, name: str, default: float) -> float:
@@ -120,19 +121,33 @@ def _finite(text: str) -> float:
     return value
 
 
+def check_folder(data_dir: Path) -> None:
+    """Make DATA_DIR, or refuse it."""
+    with _usable(data_dir):
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=data_dir):
+            pass
+
+
 def kept_secret(path: Path) -> str:
     """The secret in this file; two processes that start at once agree on one."""
-    try:
+    with _usable(path.parent):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             _keep_secret(path)
         return path.read_text(encoding="ascii").strip()
+
+
+@contextlib.contextmanager
+def _usable(data_dir: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise SettingsError(f"DATA_DIR={path.parent} cannot be used: {error.strerror}.") from error
+        raise SettingsError(f"DATA_DIR={data_dir} cannot be used: {error.strerror}.") from error
 
 
 def _keep_secret(path: Path) -> None:
-    """Written whole under another name first, then linked: whoever comes second finds it complete."""
+    """Written whole under another name first, then linked: a second process finds it complete."""
     own = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(32) + "\n")

@@ -6,12 +6,12 @@ SET LOCAL semantics, so it ends with the transaction and never leaks through the
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -21,16 +21,34 @@ from alembic.script import ScriptDirectory
 from flask import Flask, current_app
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
+from flask_sqlalchemy.session import Session as RoutedSession
 from pgvector.sqlalchemy import Vector
-from sqlalchemy import JSON, DateTime, Dialect, LargeBinary, MetaData, Text, make_url
+from sqlalchemy import (
+    JSON,
+    URL,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    Engine,
+    Executable,
+    LargeBinary,
+    MetaData,
+    Row,
+    Text,
+    make_url,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import TimeoutError as Busy
 from sqlalchemy.orm import DeclarativeBase, Session
-from sqlalchemy.types import TypeDecorator, TypeEngine
+from sqlalchemy.types import TypeDecorator
 
 from webapp.config import Settings
-from webapp.db.engines import TransactionScope, engine_options, prepare_postgresql, prepare_sqlite
-from webapp.private_files import tighten_folder, tighten_sqlite
+from webapp.db.engines import ENGINES, TransactionScope
+from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
+from webapp.db.replica import Replica
+from webapp.private_files import tighten_folder
+
+Result = TypeVar("Result")
 
 _MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
 _NAMES = {
@@ -48,60 +66,93 @@ class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=_NAMES)
 
 
-db = SQLAlchemy(metadata=Base.metadata, session_options={"expire_on_commit": False})
+def row_rules(function: str, rules: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
+    """The rules of a table's rows: CHECKs on SQLite, and on PostgreSQL one function, which a migration makes.
+
+    PostgreSQL parses CHECKs again for each statement, which takes longer than ending a job; a function it caches.
+    """
+    checks = (CheckConstraint(rule, name=name).ddl_if(dialect="sqlite") for name, rule in rules.items())
+    return (*checks, CheckConstraint(function, name="possible").ddl_if(dialect="postgresql"))
+
+
+class _Session(RoutedSession):
+    """The session of a thread: of the primary, unless its transaction was opened on the replica."""
+
+    def get_bind(self, *args: Any, **more: Any) -> Any:
+        """The engine that this transaction was opened on."""
+        return self.info.get("engine") or super().get_bind(*args, **more)
+
+
+db = SQLAlchemy(metadata=Base.metadata, session_options={"expire_on_commit": False, "class_": _Session})
 
 Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+
+
+class _TimeAsText(TypeDecorator[datetime]):
+    """A time in UTC, as SQLite's own clock writes it: text that sorts by time."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+        """Write it, to the millisecond; with other digits than the clock's, equal times would differ."""
+        return None if value is None else value.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
+        """Read it."""
+        return None if value is None else datetime.fromisoformat(value).replace(tzinfo=UTC)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
     """timestamptz on PostgreSQL; sortable UTC text on SQLite. Naive times are refused."""
 
-    impl = DateTime(timezone=True)
+    impl = DateTime(timezone=True).with_variant(_TimeAsText(), "sqlite")
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """On SQLite, text in the format of its own strftime, which sorts by time."""
-        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else DateTime(timezone=True))
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert a time for the database."""
         if value is None:
             return None
         if value.tzinfo is None:
             raise ValueError("a stored time needs its time zone")
-        utc = value.astimezone(UTC)
-        # Exactly as SQLite's clock writes it; else "….120" and "….120000" would differ.
-        return utc.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] if dialect.name == "sqlite" else utc
+        return value.astimezone(UTC)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert a time from the database."""
-        if isinstance(value, str):
-            return datetime.fromisoformat(value).replace(tzinfo=UTC)
-        return value.astimezone(UTC) if value is not None else None
+        return None if value is None else value.astimezone(UTC)
 
 
-class Embedding(TypeDecorator[list[float]]):
-    """A vector of any length: pgvector's type, or the raw 32-bit floats on SQLite."""
+class _VectorAsBytes(TypeDecorator[Any]):
+    """A vector as its raw 32-bit floats."""
 
     impl = LargeBinary
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """A type without a fixed length: rows of an old and of a new model are stored side by side."""
-        return dialect.type_descriptor(Vector() if dialect.name == "postgresql" else LargeBinary())
+    def process_bind_param(self, value: Any, dialect: Dialect) -> bytes | None:
+        """Write an array of 32-bit floats."""
+        return None if value is None else bytes(value.tobytes())
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Any:
+        """Read it."""
+        return None if value is None else np.frombuffer(value, dtype="<f4")
+
+
+class Embedding(TypeDecorator[list[float]]):
+    """A vector of any length, since rows of an old and of a new model are stored side by side.
+
+    pgvector's type on PostgreSQL, the raw 32-bit floats on SQLite.
+    """
+
+    impl = Vector().with_variant(_VectorAsBytes(), "sqlite")
+    cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
         """Convert anything that numpy can read as floats."""
-        if value is None:
-            return None
-        floats = np.asarray(value, dtype="<f4")
-        return floats if dialect.name == "postgresql" else floats.tobytes()
+        return None if value is None else np.asarray(value, dtype="<f4")
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         """Convert to a numpy array of 32-bit floats."""
-        if value is None:
-            return None
-        return np.frombuffer(value, dtype="<f4") if isinstance(value, bytes) else np.asarray(value, dtype="<f4")
+        return None if value is None else np.asarray(value, dtype="<f4")
 
 
 class NoTransaction(RuntimeError):
@@ -111,21 +162,18 @@ class NoTransaction(RuntimeError):
 def init_database(app: Flask, settings: Settings) -> None:
     """Connect the application to its database; the engine opens connections when first used."""
     app.config["SQLALCHEMY_DATABASE_URI"] = settings.database_url
-    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = engine_options(settings.database_url, settings.server.web_threads)
+    options, prepare = ENGINES[make_url(settings.database_url).get_backend_name()]
+    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options(settings.server.web_threads)
     app.config["DOCMILL_SETTINGS"] = settings
     db.init_app(app)
-    _tighten_files(settings)
+    tighten_folder(settings.data_dir)
     Migrate(app, db, directory=str(_MIGRATIONS))
     with app.app_context():
-        prepare = prepare_postgresql if is_postgresql() else prepare_sqlite
         prepare(db.engine)
-
-
-def _tighten_files(settings: Settings) -> None:
-    tighten_folder(settings.data_dir)
-    url = make_url(settings.database_url)
-    if url.drivername == "sqlite" and url.database:
-        tighten_sqlite(Path(url.database))
+        if settings.database_read_url:
+            threads, lag_seconds = settings.server.web_threads, settings.read_lag_seconds
+            replica = Replica(settings.database_read_url, db.engine, threads=threads, lag_seconds=lag_seconds)
+            app.extensions["docmill_replica"] = replica
 
 
 def schema_is_current() -> bool:
@@ -145,21 +193,48 @@ def _revisions() -> tuple[str | None, frozenset[str]]:
 
 @contextmanager
 def transaction(
-    org_id: UUID | None = None, *, everywhere: bool = False, turn_seconds: float | None = None
+    org_id: UUID | None = None,
+    *,
+    everywhere: bool = False,
+    turn_seconds: float | None = None,
+    fixed_plans: bool = False,
 ) -> Iterator[Session]:
     """A write transaction; inside another one of this thread it joins that one.
 
-    On SQLite it waits until it may write, for `turn_seconds` at most; then it raises Busy.
+    On SQLite it waits until it may write, for `turn_seconds` at most; then it raises Busy. With `fixed_plans`,
+    PostgreSQL plans its statements once, for any values, and by indexes alone.
     """
-    with _scoped(TransactionScope(org_id, everywhere, writes=True), turn_seconds) as opened:
+    with _scoped(TransactionScope(org_id, everywhere, writes=True, fixed_plans=fixed_plans), turn_seconds) as opened:
         yield opened
 
 
 @contextmanager
-def reading(org_id: UUID | None = None, *, everywhere: bool = False) -> Iterator[Session]:
-    """A transaction that only reads, all of it from one snapshot; on SQLite it waits for no writer."""
-    with _scoped(TransactionScope(org_id, everywhere, writes=False)) as opened:
+def reading(org_id: UUID | None = None, *, everywhere: bool = False, fixed_plans: bool = False) -> Iterator[Session]:
+    """A transaction that only reads, all of it from one snapshot; on SQLite it waits for no writer.
+
+    With `fixed_plans`, PostgreSQL plans as in such a `transaction`.
+    """
+    with _scoped(TransactionScope(org_id, everywhere, writes=False, fixed_plans=fixed_plans)) as opened:
         yield opened
+
+
+def reading_late(org_id: UUID, read: Callable[[], Result], *, may_be_late: bool = True) -> Result:
+    """What `read` finds, in one snapshot: of the replica where there is one that may be read, else of the primary.
+
+    A replica is some seconds behind, so this is for what need not be current. Where the replica fails in between,
+    `read` is called again on the primary.
+    """
+    replica: Replica | None = current_app.extensions.get("docmill_replica")
+    if may_be_late and replica is not None and not in_transaction() and replica.is_fresh():
+        try:
+            with _scoped(TransactionScope(org_id, everywhere=False, writes=False), engine=replica.engine):
+                return read()
+        except DATABASE_ERRORS as error:
+            # Whatever it is, the primary tells whether it is a fault of ours.
+            if trouble_of(error) is Trouble.AWAY:
+                replica.distrust()
+    with reading(org_id):
+        return read()
 
 
 def opener() -> Callable[[], AbstractContextManager[object]]:
@@ -181,6 +256,17 @@ def is_postgresql() -> bool:
     return db.engine.dialect.name == "postgresql"
 
 
+def ask_postgresql(statement: Executable, values: Mapping[str, Any] | None = None) -> Row[*tuple[Any, ...]] | None:
+    """The first row of a statement that is for PostgreSQL alone, in the open transaction; None on SQLite."""
+    return session().execute(statement, values).first() if is_postgresql() else None
+
+
+def session_url() -> URL:
+    """The address for a session of one's own, for locks and LISTEN: past a pooler, where the settings name a way."""
+    settings: Settings = current_app.config["DOCMILL_SETTINGS"]
+    return make_url(settings.database_session_url)
+
+
 def in_transaction() -> bool:
     """Whether this thread has a transaction open."""
     return db.session.registry.has() and "scope" in db.session().info
@@ -197,13 +283,16 @@ def after_commit(call: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _scoped(scope: TransactionScope, turn_seconds: float | None = None) -> Iterator[Session]:
+def _scoped(
+    scope: TransactionScope, turn_seconds: float | None = None, engine: Engine | None = None
+) -> Iterator[Session]:
     current = db.session()
     outer: TransactionScope | None = current.info.get("scope")
     if outer is not None:
         _check_join(outer, scope)
         yield current
         return
+    current.info["engine"] = engine
     try:
         with write_turn(turn_seconds, wanted=scope.writes), current.begin():
             _enter(current, scope)
@@ -215,6 +304,7 @@ def _scoped(scope: TransactionScope, turn_seconds: float | None = None) -> Itera
     finally:
         current.info.pop("scope", None)
         current.close()
+        current.info.pop("engine", None)
     for call in current.info.pop("after_commit", ()):
         call()
 

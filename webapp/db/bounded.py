@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import CTE, ColumnElement, ScalarSelect, Select, TextClause, func, literal_column, select, text
+from sqlalchemy import CTE, ColumnElement, ScalarSelect, Select, TextClause, func, literal_column, select
 
-from webapp.db import is_postgresql, session
+from webapp.db import ask_postgresql
+from webapp.db.engines import INDEXES_ALONE
 
 COUNTED_MAX = 10_000
 
@@ -55,13 +56,7 @@ def plan_by_indexes() -> None:
     Statistics may be from before an import that brought most of the rows, and row-level security counts as one more
     condition that hardly any row meets. Left alone, the planner may then fetch and sort all rows of an org for a page.
     """
-    if is_postgresql():
-        session().execute(_PLAN)
+    ask_postgresql(_PLAN)
 
 
-_PLAN = text(
-    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true), "
-    "set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), "
-    "set_config('enable_sort', 'off', true), set_config('jit', 'off', true), "
-    "set_config('max_parallel_workers_per_gather', '0', true)"
-)
+_PLAN = select(*(func.set_config(name, value, True) for name, value in INDEXES_ALONE.items()))

@@ -2,19 +2,21 @@
 
 import select
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import Engine, event
+from sqlalchemy import URL, Engine, event
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from webapp.db.role import RoleOfTransactions
+from webapp.private_files import tighten_sqlite
 
 # The server ends a session that is idle in its transaction for so long. A process that is frozen there has rows locked
 # that others wait for; when it wakes, it can write nothing.
@@ -24,20 +26,38 @@ IDLE_IN_TRANSACTION_SECONDS = 10
 ROWS_PER_INSERT = 50
 
 
+# What lets PostgreSQL use indexes alone (see `bounded.plan_by_indexes`).
+INDEXES_ALONE = {
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_sort": "off",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+}
+# By indexes, and planned once for any values: a claim is planned for longer than it runs.
+_FIXED_PLANS = {**INDEXES_ALONE, "plan_cache_mode": "force_generic_plan"}
+
+
 @dataclass(frozen=True)
 class TransactionScope:
-    """Whose rows the open transaction is about, and whether it may write."""
+    """Whose rows the open transaction is about, whether it may write, and how PostgreSQL plans its statements."""
 
     org_id: UUID | None
     everywhere: bool
     writes: bool
+    fixed_plans: bool = False
 
 
-def engine_options(database_url: str, threads: int) -> dict[str, Any]:
+def _sqlite_options(threads: int) -> dict[str, Any]:
     """The options of SQLAlchemy's engine: a bounded pool, and a limit for each wait."""
-    if database_url.startswith("sqlite"):
-        connect = {"timeout": 15, "isolation_level": None}
-        return {"pool_size": threads, "max_overflow": threads, "connect_args": connect, "hide_parameters": True}
+    connect = {"timeout": 15, "isolation_level": None}
+    return {"pool_size": threads, "max_overflow": threads, "connect_args": connect, "hide_parameters": True}
+
+
+def _postgresql_options(threads: int) -> dict[str, Any]:
+    """The same for PostgreSQL."""
     return {
         "pool_size": min(threads, 10),
         "max_overflow": 10,
@@ -46,6 +66,13 @@ def engine_options(database_url: str, threads: int) -> dict[str, Any]:
         "hide_parameters": True,
         "connect_args": _postgresql_connect_args(),
     }
+
+
+def own_session(url: URL) -> "psycopg.Connection[Any]":
+    """A session of PostgreSQL that belongs to its caller alone, in no pool and in no transaction."""
+    address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    connection: psycopg.Connection[Any] = psycopg.connect(address, autocommit=True, **_postgresql_connect_args())
+    return connection
 
 
 def _postgresql_connect_args() -> dict[str, Any]:
@@ -75,7 +102,9 @@ _SERVER_KEEPALIVES = (
 
 
 def prepare_sqlite(engine: Engine) -> None:
-    """Configure each SQLite connection: foreign keys, WAL, synchronous FULL."""
+    """Make the file private, and configure each connection: foreign keys, WAL, synchronous FULL."""
+    if engine.url.database:
+        tighten_sqlite(Path(engine.url.database))
 
     @event.listens_for(engine, "connect")
     def _pragmas(connection: sqlite3.Connection, record: object) -> None:
@@ -127,6 +156,13 @@ def prepare_postgresql(engine: Engine) -> None:
     def _check(connection: "psycopg.Connection[Any]", record: object, proxy: object) -> None:
         if not is_quiet(connection):
             raise InvalidatePoolError("the server ended this connection while nobody used it")
+
+
+# What each kind of database needs: the options of its engine, by the number of threads, and its preparation.
+ENGINES: dict[str, tuple[Callable[[int], dict[str, Any]], Callable[[Engine], None]]] = {
+    "sqlite": (_sqlite_options, prepare_sqlite),
+    "postgresql": (_postgresql_options, prepare_postgresql),
+}
 
 
 def _one_by_one(cursor: Any, statement: str, rows: Sequence[Any], context: object) -> bool:
@@ -183,5 +219,6 @@ def _settings(scope: TransactionScope | None, timeouts: Mapping[str, str], role:
     settings = dict(timeouts) if role is None else {**timeouts, "role": role}
     if scope is not None:
         settings |= {"app.org_id": str(scope.org_id or ""), "app.scope": "system" if scope.everywhere else ""}
+        settings |= _FIXED_PLANS if scope.fixed_plans else {}
     calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
     return f"; SELECT {calls}" if calls else ""

@@ -6,7 +6,7 @@ rows would stay locked for as long as the client is frozen.
 
 from sqlalchemy import text
 
-from webapp.db import is_postgresql, reading
+from webapp.db import ask_postgresql, reading
 from webapp.db.engines import IDLE_IN_TRANSACTION_SECONDS
 
 # An active session reads from its client for a moment at most. Only sessions that the transaction's role may end.
@@ -20,7 +20,6 @@ _END = text("""
 
 def end_half_sent(seconds: float = IDLE_IN_TRANSACTION_SECONDS) -> int:
     """End the sessions that have waited so long for the rest of a statement; counts them."""
-    if not is_postgresql():
-        return 0
-    with reading(everywhere=True) as session:
-        return session.scalar(_END, {"seconds": seconds}) or 0
+    with reading(everywhere=True):
+        row = ask_postgresql(_END, {"seconds": seconds})
+    return row[0] if row else 0

@@ -30,14 +30,14 @@ _WAITING_MAX = 10_000
 @dataclass(frozen=True)
 class _Write:
     app: Flask
-    org_id: UUID
+    org_id: UUID | None
     what: str
     write: Callable[[], object]
 
     def try_now(self, turn_seconds: float | None = None) -> bool:
         """Write now; False where the database is busy."""
         try:
-            with transaction(self.org_id, turn_seconds=turn_seconds):
+            with transaction(self.org_id, everywhere=self.org_id is None, turn_seconds=turn_seconds):
                 self.write()
         except DATABASE_ERRORS as error:
             if trouble_of(error) is not Trouble.BUSY:
@@ -84,6 +84,12 @@ def write_soon(org_id: UUID, what: str, write: Callable[[], object]) -> None:
     """Write this in its own transaction, now or soon. Errors other than Busy are raised now."""
     soon = _Write(app_ctx.app, org_id, what, write)
     if not soon.try_now(TURN_SECONDS) and not _queue.add(soon):
+        _log.error("not written, since too much waits: %s", what)
+
+
+def write_later(what: str, write: Callable[[], object]) -> None:
+    """Write this by the thread, in a transaction about everybody's rows: this thread may be in the middle of one."""
+    if not _queue.add(_Write(app_ctx.app, None, what, write)):
         _log.error("not written, since too much waits: %s", what)
 
 

@@ -4,13 +4,10 @@ Queries name their org themselves; this protects from a query that forgets to. M
 to which row-level security does not apply; transactions then run as another role (see webapp/db/role.py).
 """
 
-from typing import Any
-
-from sqlalchemy import Row, TextClause, text
-from sqlalchemy.orm import Session
+from sqlalchemy import text
 
 from webapp.config import Settings
-from webapp.db import is_postgresql, reading
+from webapp.db import ask_postgresql, reading
 from webapp.db.role import SERVING_ROLE
 
 _ROLE = text("SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")
@@ -38,7 +35,7 @@ _TABLES = text("""
 def fault() -> str | None:
     """Why row-level security does not hold here, in a sentence; None where it does, and on SQLite, which has none."""
     with reading(everywhere=True) as session:
-        role = _ask(session, _ROLE)
+        role = ask_postgresql(_ROLE)
         if role is None:
             return None
         name, is_superuser, bypasses = role
@@ -70,20 +67,15 @@ def awaits_upgrade(settings: Settings) -> bool:
     """Whether the fault is the role's, and `flask db upgrade` has yet to make the serving role that mends it."""
     if not _is_required(settings):
         return False
-    with reading(everywhere=True) as session:
-        row = _ask(session, _CAN_BE_MENDED)
+    with reading(everywhere=True):
+        row = ask_postgresql(_CAN_BE_MENDED)
     return row is not None and bool(row[0])
 
 
 def notice() -> str | None:
     """That transactions run as another role than the one that was given, in a sentence; None where they do not."""
-    with reading(everywhere=True) as session:
-        return notice_in(session)
-
-
-def notice_in(session: Session) -> str | None:
-    """The same, in a transaction that is open."""
-    login = _ask(session, _LOGIN)
+    with reading(everywhere=True):
+        login = ask_postgresql(_LOGIN)
     if login is None:
         return None
     says = _says(login.rolname, login.rolsuper)
@@ -96,8 +88,3 @@ def _says(name: str, is_superuser: bool) -> str:
 
 def _is_required(settings: Settings) -> bool:
     return settings.access.row_security == "require" and not settings.is_embedded
-
-
-def _ask(session: Session, statement: TextClause) -> Row[*tuple[Any, ...]] | None:
-    """The one row of a statement about roles; None where it has none, and on SQLite, which has no roles."""
-    return session.execute(statement).one_or_none() if is_postgresql() else None

@@ -1,15 +1,19 @@
 """Where every blob lies. Paths are made of ids and hashes alone, so nothing that a person wrote becomes one.
 
     ORG/documents/DOCUMENT/original                   the uploaded file
+    ORG/documents/DOCUMENT/opened-LEASE               its copy that needs no password, where the file does
     ORG/documents/DOCUMENT/RUN/KIND-DIGEST.ENDING     what a run made; published or not
     ORG/documents/DOCUMENT/pages/RULES-SIZE-N.png     pictures of pages
     ORG/extractions/SHA256-DOCUMENT/...               kept answers about these bytes, of all runs of the document
     ORG/answers/CALL.json                             vectors that the database did not take in time
+    workers/WORKER                                    the mark by which others see that a worker shares its files
 
 Deleting a document clears its two folders. What no row names is removed daily (worker/chores.py).
 """
 
 from uuid import UUID
+
+_OPENED = "opened-"
 
 
 def documents_folder(org_id: UUID) -> str:
@@ -25,6 +29,16 @@ def document_folder(org_id: UUID, document_id: UUID) -> str:
 def original(org_id: UUID, document_id: UUID) -> str:
     """The uploaded file."""
     return f"{document_folder(org_id, document_id)}original"
+
+
+def opened_copy(org_id: UUID, document_id: UUID, lease_id: UUID) -> str:
+    """The copy that needs no password, as the holder of this lease made it."""
+    return f"{document_folder(org_id, document_id)}{_OPENED}{lease_id}"
+
+
+def is_opened_copy(path: str) -> bool:
+    """Whether a blob in a document's folder is a copy that needs no password."""
+    return path.split("/")[3].startswith(_OPENED)
 
 
 def artifact(org_id: UUID, document_id: UUID, run_id: UUID, name: str) -> str:
@@ -50,6 +64,14 @@ def answers_folder(org_id: UUID, sha256: str, stored: str | None) -> str:
 def late_vectors_folder(org_id: UUID) -> str:
     """Vectors that wait, since the database did not take them in time."""
     return f"{org_id}/answers/"
+
+
+WORKER_MARKS = "workers/"
+
+
+def worker_mark(worker_id: UUID) -> str:
+    """The mark of a worker process."""
+    return f"{WORKER_MARKS}{worker_id}"
 
 
 def org_of(path: str) -> UUID | None:

@@ -1,12 +1,13 @@
 """The tables of documents, their runs and what the newest complete run found."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
+    Date,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -20,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.clock import new_id, now
-from webapp.db import Base, Embedding, Json, UtcDateTime
+from webapp.db import Base, Embedding, Json, UtcDateTime, row_rules
 from webapp.documents.states import DocumentStatus
 
 # Words are read by ranges, so they sort by their characters whatever the language of the database is.
@@ -80,6 +81,8 @@ class Document(Base):
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(Text)
     blob_path: Mapped[str] = mapped_column(Text)
+    # The copy that needs no password, of a file that does.
+    opened_path: Mapped[str | None] = mapped_column(Text)
     # Where the answers that were paid for lie, in a folder that no other document ever has: deleting the document
     # may clear it while the same bytes are uploaded anew. NULL for documents from before this column.
     answers_folder: Mapped[str | None] = mapped_column(Text)
@@ -98,6 +101,11 @@ class Document(Base):
     published_run_id: Mapped[UUID | None] = mapped_column(Uuid)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now(), onupdate=now())
+
+    @property
+    def readable_path(self) -> str:
+        """The blob that is read and drawn: the uploaded file, or its opened copy."""
+        return self.opened_path or self.blob_path
 
     @property
     def has_text(self) -> bool:
@@ -125,8 +133,7 @@ class DocumentWord(Base):
     word: Mapped[str] = mapped_column(Word, primary_key=True)
 
 
-# The rules of a row, as CHECKs. PostgreSQL has them in one function, `run_is_possible` (made by a migration), since it
-# would parse CHECKs again for each statement.
+# The rules of a row, which no statement can break.
 _RULES_OF_RUNS = {
     "state": "state IN ('QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED')",
     "finished": "(state IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED')) = (finished_at IS NOT NULL)",
@@ -136,7 +143,7 @@ _RULES_OF_RUNS = {
     "failure_type": (
         "failure_type IN ('PROCESS_TERMINATED', 'STEP_FAILED', 'ATTEMPTS_EXHAUSTED', 'BAD_INPUT', 'CANCELLED')"
     ),
-    "trigger": "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY')",
+    "trigger": "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED')",
 }
 
 
@@ -145,10 +152,7 @@ class ProcessingRun(Base):
 
     __tablename__ = "processing_runs"
     __table_args__ = (
-        *(CheckConstraint(rule, name=name).ddl_if(dialect="sqlite") for name, rule in _RULES_OF_RUNS.items()),
-        CheckConstraint(
-            "run_is_possible(state, failure_type, trigger, started_at, finished_at)", name="possible"
-        ).ddl_if(dialect="postgresql"),
+        *row_rules("run_is_possible(state, failure_type, trigger, started_at, finished_at)", _RULES_OF_RUNS),
         belongs_to_document(),
         UniqueConstraint("org_id", "id"),
         # What jobs refer to: a run and its document, together. It also finds the runs of a document.
@@ -225,6 +229,11 @@ class DocumentField(Base):
     confidence: Mapped[float | None] = mapped_column(Float)
     page: Mapped[int | None] = mapped_column(Integer)
     polygon: Mapped[list[float] | None] = mapped_column(Json)
+    kind: Mapped[str | None] = mapped_column(Text)
+    """What the value means, where that is known; `normalized` is the value as programs read it."""
+    normalized: Mapped[str | None] = mapped_column(Text)
+    doubt: Mapped[str | None] = mapped_column(Text)
+    """The code of what contradicts the value."""
 
 
 class DocumentTable(Base):
@@ -244,6 +253,10 @@ class DocumentTable(Base):
     page: Mapped[int | None] = mapped_column(Integer)
     caption: Mapped[str | None] = mapped_column(Text)
     rows: Mapped[list[list[str]]] = mapped_column(Json)
+    columns: Mapped[list[str] | None] = mapped_column(Json)
+    """What each column holds, where that is known."""
+    values: Mapped[list[list[Any]] | None] = mapped_column(Json)
+    """Row, column and value of each cell that is shown in another way than its value."""
 
 
 class Artifact(Base):
@@ -311,6 +324,24 @@ class ProviderCall(Base):
     # Estimated by the settings of its day: what was spent or, where it was reused, what was saved.
     price: Mapped[float] = mapped_column(Float, default=0.0)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
+
+
+class SpendingDay(Base):
+    """The sums of an org's ledger lines that were deleted by age: of a day (UTC), a provider and an operation."""
+
+    __tablename__ = "spending_days"
+
+    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    provider: Mapped[str] = mapped_column(Text, primary_key=True)
+    operation: Mapped[str] = mapped_column(Text, primary_key=True)
+    calls: Mapped[int] = mapped_column(BigInteger)
+    failed: Mapped[int] = mapped_column(BigInteger)
+    units: Mapped[int] = mapped_column(BigInteger)
+    seconds: Mapped[float] = mapped_column(Float)
+    units_saved: Mapped[int] = mapped_column(BigInteger)
+    price: Mapped[float] = mapped_column(Float)
+    price_saved: Mapped[float] = mapped_column(Float)
 
 
 class CallReservation(Base):

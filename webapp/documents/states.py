@@ -17,7 +17,7 @@ class RunState(StrEnum):
     FAILED = "FAILED"
     """Ended: `failure_type` says why."""
     TIMED_OUT = "TIMED_OUT"
-    """Ended: it exceeded its time limit."""
+    """Ended: it exceeded its time limit. Where it had got on, a run with the trigger CONTINUED goes on."""
     CANCELLED = "CANCELLED"
     """Ended: a person stopped it."""
 
@@ -63,6 +63,8 @@ class RunTrigger(StrEnum):
     """A person asked for the whole document again."""
     RETRY = "RETRY"
     """Ops asked for a failed job again; the new run takes over what the old one had saved."""
+    CONTINUED = "CONTINUED"
+    """The run before reached its time limit and had got on; this one goes on from its checkpoint, by itself."""
 
 
 class EventKind(StrEnum):

@@ -7,6 +7,8 @@
 -- stages  the stages that may be claimed from, as a JSON array
 -- orgs    what the worker knows of orgs, as a JSON object: {org_id: [seats that the org has, number of its last turn]}
 -- behind  the org that was served last, where the worker has served many: the walk over orgs begins behind it
+-- above, last  the orgs that are considered: those with an id above the first, up to the second
+-- among   the ids of the only jobs that are considered; NULL: all
 WITH RECURSIVE
 -- The priorities that due jobs have, by stage.
 level AS (
@@ -15,6 +17,7 @@ level AS (
         WHERE job.status = 'PENDING' AND job.wakes_at IS NULL AND job.stage = open.stage
     ) AS priority
     FROM jsonb_array_elements_text(CAST(:stages AS jsonb)) AS open (stage)
+    WHERE CAST(:among AS uuid[]) IS NULL
     UNION ALL
     SELECT level.stage, (
         SELECT min(job.priority) FROM document_processing_jobs AS job
@@ -24,12 +27,14 @@ level AS (
     FROM level WHERE level.priority IS NOT NULL
 ),
 -- The first due job of each org, at most 64 of them on each side of :behind. Each is one probe of ix_jobs_due, however
--- many jobs are due.
+-- many jobs are due. Instead of it another job of the org may be chosen, up to until_at and until_id. With :among it is
+-- these jobs, each for itself alone.
 head AS (
-    SELECT org.* FROM level
+    SELECT org.*, CAST('infinity' AS timestamptz) AS until_at,
+        CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid) AS until_id
+    FROM level
     CROSS JOIN (
-        VALUES (CAST(:behind AS uuid), CAST('ffffffff-ffff-ffff-ffff-ffffffffffff' AS uuid)),
-            (CAST('00000000-0000-0000-0000-000000000000' AS uuid), CAST(:behind AS uuid))
+        VALUES (CAST(:behind AS uuid), CAST(:last AS uuid)), (CAST(:above AS uuid), CAST(:behind AS uuid))
     ) AS side (above, last)
     CROSS JOIN LATERAL (
         WITH RECURSIVE org AS (
@@ -51,6 +56,11 @@ head AS (
         )
         SELECT * FROM org LIMIT 64
     ) AS org
+    UNION ALL
+    SELECT job.stage, job.priority, job.org_id, job.available_at, job.id, job.available_at, job.id
+    FROM unnest(CAST(:among AS uuid[])) AS named (id)
+    JOIN document_processing_jobs AS job ON job.id = named.id
+    WHERE job.status = 'PENDING' AND job.wakes_at IS NULL AND CAST(:stages AS jsonb) ? job.stage
 ),
 ordered AS MATERIALIZED (
     SELECT head.*
@@ -65,6 +75,7 @@ chosen AS MATERIALIZED (
         WHERE free.status = 'PENDING' AND free.wakes_at IS NULL
             AND free.stage = ordered.stage AND free.priority = ordered.priority AND free.org_id = ordered.org_id
             AND (free.available_at, free.id) >= (ordered.available_at, ordered.id)
+            AND (free.available_at, free.id) <= (ordered.until_at, ordered.until_id)
         ORDER BY free.stage, free.priority, free.org_id, free.available_at, free.id LIMIT 1
         FOR UPDATE SKIP LOCKED
     ) AS job LIMIT 1
@@ -109,6 +120,7 @@ claimed AS (
         started_at = CASE WHEN decided.outcome IN ('STARTS', 'GOES_ON') THEN statement_timestamp() ELSE job.started_at END,
         heartbeat_at = CASE WHEN decided.outcome IN ('STARTS', 'GOES_ON') THEN statement_timestamp() END,
         completed_at = CASE WHEN decided.outcome = 'ENDED' THEN statement_timestamp() END,
+        sealed_password = CASE WHEN decided.outcome <> 'ENDED' THEN job.sealed_password END,
         -- Rare, since it is enqueued as waiting while another run of its document is alive. Asked again, it can't be
         -- forgotten, whatever its document's runs do at this moment.
         wakes_at = CASE WHEN decided.outcome = 'WAITS' THEN statement_timestamp() + interval '1 second' END,

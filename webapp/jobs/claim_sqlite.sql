@@ -3,6 +3,7 @@
 --
 -- stages  the stages that may be claimed from, as a JSON array
 -- orgs    what the worker knows of orgs, as a JSON object: {org_id: [seats that the org has, number of its last turn]}
+-- above, last  the orgs that are considered: those with an id above the first, up to the second
 WITH RECURSIVE
 -- The first due job of each org, by stage and priority. Each is one probe of ix_jobs_due, however many jobs are due.
 head (id, number) AS (
@@ -37,6 +38,7 @@ chosen AS MATERIALIZED (
     SELECT job.id FROM head
     JOIN document_processing_jobs AS job ON job.id = head.id
     LEFT JOIN known ON known.org_id = job.org_id
+    WHERE job.org_id > :above AND job.org_id <= :last
     ORDER BY job.priority, coalesce(known.seats, 0), coalesce(known.turn, 0), job.available_at, job.id LIMIT 1
 )
 SELECT job.id, :lease_id AS lease_id, job.org_id, job.document_id, job.run_id, job.operation_id, job.stage, job.payload,

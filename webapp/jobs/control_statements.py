@@ -33,7 +33,7 @@ from webapp.db import UtcDateTime
 from webapp.db.bounded import COUNTED_MAX, distinct_values
 from webapp.jobs import model
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
-from webapp.jobs.statements import in_state, stages_of
+from webapp.jobs.statements import counted_as, stages_of
 from webapp.jobs.states import JobStatus
 
 _controls = cast(Table, model.StageControlRow.__table__)
@@ -99,17 +99,16 @@ def due_stages(connection: Connection) -> tuple[list[str], dict[str, StageContro
     return list(dict.fromkeys(row.due for row in rows)), controls
 
 
-def running(connection: Connection, stages: Collection[str]) -> dict[str, int]:
-    """How many jobs of these stages are PROCESSING."""
-    wanted = text(model.LEASED), _jobs.c.stage.in_(list(stages))
-    numbers = select(_jobs.c.stage, func.count().label("number")).where(*wanted).group_by(_jobs.c.stage)
+def running(connection: Connection, stages: Collection[str] | None = None) -> dict[str, int]:
+    """How many jobs of each stage (of these stages) are PROCESSING."""
+    numbers = _RUNNING if stages is None else _RUNNING.where(_jobs.c.stage.in_(list(stages)))
     return {row.stage: row.number for row in connection.execute(numbers)}
 
 
 def counts(connection: Connection) -> dict[str, StageCounts]:
     """The numbers of each stage's jobs, of all orgs; completed jobs are not looked at."""
     some = select(_jobs.c.stage, _jobs.c.status, _jobs.c.available_at, _jobs.c.wakes_at)
-    at_rest = some.where(text(model.AT_REST), text("status IN ('PENDING', 'FAILED')"))
+    at_rest = some.where(text(model.AT_REST), text(f"(status = 'PENDING' OR {model.OPEN_FAILURE})"))
     job = union_all(at_rest, some.where(text(model.LEASED))).subquery().c
     counted = select(
         job.stage,
@@ -135,14 +134,14 @@ def counts_of_org(connection: Connection, org_id: UUID) -> dict[str, StageCounts
         found[row.stage]["failed"] = min(row.number, COUNTED_MAX)
         if row.number > COUNTED_MAX:
             found[row.stage]["more"] += ("failed",)
-    for row in connection.execute(_AT_WORK_OF_ORG, {"org": org_id}):
+    for row in connection.execute(_RUNNING.where(_jobs.c.org_id == org_id)):
         found[row.stage]["processing"] = row.number
     return {stage: StageCounts(**numbers) for stage, numbers in found.items()}
 
 
 def _of_stages(connection: Connection, org_id: UUID, status: JobStatus) -> Sequence[Row[Any]]:
     """Count an org's jobs in a state, stage by stage: each stage is one range of the index."""
-    stages = connection.scalars(stages_of(status), {"org": org_id}).all()
+    stages = connection.scalars(stages_of(*counted_as(status)), {"org": org_id}).all()
     if not stages:
         return []
     return connection.execute(union_all(*(_of_stage(status, stage) for stage in stages)), {"org": org_id}).all()
@@ -150,7 +149,7 @@ def _of_stages(connection: Connection, org_id: UUID, status: JobStatus) -> Seque
 
 def _of_stage(status: JobStatus, stage: str) -> Select[Any]:
     job = _jobs.c
-    of_stage = (job.org_id == bindparam("org", type_=Uuid()), *in_state(status), job.stage == stage)
+    of_stage = (job.org_id == bindparam("org", type_=Uuid()), *counted_as(status), job.stage == stage)
     # Failed jobs are counted in the index alone; for waiting ones the rows are read, to tell since when they wait.
     columns = (job.available_at, job.wakes_at) if status is JobStatus.PENDING else (job.id,)
     first = select(*columns).where(*of_stage).order_by(job.id).limit(literal_column(str(COUNTED_MAX + 1))).subquery().c
@@ -177,11 +176,7 @@ def _waited(row: Any) -> float | None:
     return (row.present - row.since).total_seconds() if row.since else None
 
 
-_AT_WORK_OF_ORG = (
-    select(_jobs.c.stage, func.count().label("number"))
-    .where(_jobs.c.org_id == bindparam("org", type_=Uuid()), text(model.LEASED))
-    .group_by(_jobs.c.stage)
-)
+_RUNNING = select(_jobs.c.stage, func.count().label("number")).where(text(model.LEASED)).group_by(_jobs.c.stage)
 
 
 def begun_runs(connection: Connection, stage: str | None) -> list[UUID]:

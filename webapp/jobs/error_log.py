@@ -5,13 +5,10 @@ The database adds what only it knows: its own time, the number of the attempt, a
 
 from typing import Any
 
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
-
 from webapp.db import Json
 from webapp.jobs.queue import JobError
 from webapp.jobs.scrub import scrubbed
+from webapp.sql_function import SqlFunction
 
 ENTRIES_MAX = 20
 MESSAGE_CHARACTERS_MAX = 2_000
@@ -32,26 +29,17 @@ def _name(name: str | None) -> str | None:
     return None if name is None else scrubbed(name, _NAME_CHARACTERS_MAX)
 
 
-class appended(FunctionElement[Any]):  # noqa: N801 - reads as the SQL function that it is
+class appended(SqlFunction[Any]):  # noqa: N801 - reads as the SQL function that it is
     """`appended(log, entry, attempt, worker)`: the log with one more entry; a full log loses its oldest."""
 
     type = Json
-    inherit_cache = True
-
-
-@compiles(appended, "postgresql")
-def _appended_postgresql(element: appended, compiler: SQLCompiler, **kw: Any) -> str:
-    log, new, attempt, worker = (compiler.process(part, **kw) for part in element.clauses)
-    at = """to_char(statement_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
-    known = f"jsonb_build_object('at', {at}, 'attempt', {attempt}, 'worker', {worker})"
-    kept = f"CASE WHEN jsonb_array_length({log}) < {ENTRIES_MAX} THEN {log} ELSE {log} - 0 END"
-    return f"({kept}) || jsonb_build_array({new} || {known})"
-
-
-@compiles(appended, "sqlite")
-def _appended_sqlite(element: appended, compiler: SQLCompiler, **kw: Any) -> str:
-    log, new, attempt, worker = (compiler.process(part, **kw) for part in element.clauses)
-    at = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
-    known = f"json_set({new}, '$.at', {at}, '$.attempt', {attempt}, '$.worker', {worker})"
-    kept = f"CASE WHEN json_array_length({log}) < {ENTRIES_MAX} THEN {log} ELSE json_remove({log}, '$[0]') END"
-    return f"json_insert({kept}, '$[#]', {known})"
+    postgresql = f"""
+        (CASE WHEN jsonb_array_length({{0}}) < {ENTRIES_MAX} THEN {{0}} ELSE {{0}} - 0 END) || jsonb_build_array({{1}}
+        || jsonb_build_object('attempt', {{2}}, 'worker', {{3}},
+            'at', to_char(statement_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))
+    """
+    sqlite = f"""
+        json_insert(
+            CASE WHEN json_array_length({{0}}) < {ENTRIES_MAX} THEN {{0}} ELSE json_remove({{0}}, '$[0]') END, '$[#]',
+            json_set({{1}}, '$.at', strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), '$.attempt', {{2}}, '$.worker', {{3}}))
+    """

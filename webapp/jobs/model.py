@@ -4,11 +4,22 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BigInteger, Boolean, CheckConstraint, ForeignKeyConstraint, Index, Integer, Text, Uuid, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    Uuid,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from webapp.clock import new_id, now
-from webapp.db import Base, Json, UtcDateTime
+from webapp.db import Base, Json, UtcDateTime, row_rules
 
 # The conditions of the partial indexes. Statements use the same text: a planner uses such an index only where it can
 # prove its condition, which it can't do from a parameter.
@@ -18,10 +29,14 @@ LEASED = "status = 'PROCESSING'"
 LIVE = "status IN ('PENDING', 'PROCESSING')"
 # Pages of jobs are read from an index of the jobs that are not running, so that a claim need not insert into it.
 AT_REST = "status <> 'PROCESSING'"
+# A failure is open until it is resolved: retried, superseded by a later run, or discarded.
+OPEN_FAILURE = "status = 'FAILED' AND resolved_at IS NULL"
+RESOLVED_FAILURE = "status = 'FAILED' AND resolved_at IS NOT NULL"
+ENDED = "completed_at IS NOT NULL"
 # The `wakes_at` of a job that waits for another run of its document, not for a time.
 NEVER = datetime(9000, 1, 1, tzinfo=UTC)
 
-# The rules of a row, as CHECKs. PostgreSQL has them in one function, `job_is_possible`, which a migration makes.
+# The rules of a row, which no statement can break.
 _RULES = {
     "status": "status IN ('PENDING', 'PROCESSING', 'COMPLETED', 'FAILED', 'CANCELLED')",
     "lease": "(status = 'PROCESSING') = (lease_id IS NOT NULL)",
@@ -31,8 +46,18 @@ _RULES = {
     "attempts": "attempts >= 0 AND max_attempts >= 1 AND attempts <= max_attempts",
     "wakes": "wakes_at IS NULL OR status = 'PENDING'",
     "due": "status <> 'PENDING' OR wakes_at IS NOT NULL OR available_at IS NOT NULL",
+    "resolved": (
+        "(resolution IS NULL) = (resolved_at IS NULL) AND (resolution IS NULL OR status = 'FAILED' "
+        "AND resolution IN ('RETRIED', 'SUPERSEDED', 'DISCARDED'))"
+    ),
+    "sealed": "sealed_password IS NULL OR status IN ('PENDING', 'PROCESSING')",
     "owner": "(run_id IS NULL) = (document_id IS NULL) AND (run_id IS NULL) = (operation_id IS NOT NULL)",
 }
+
+
+def _failure_index(name: str, *columns: str, where: str) -> Index:
+    """An index of an org's failures, the newest last."""
+    return Index(name, "org_id", *columns, "id", postgresql_where=text(where), sqlite_where=text(where))
 
 
 class Job(Base):
@@ -45,9 +70,7 @@ class Job(Base):
 
     __tablename__ = "document_processing_jobs"
     __table_args__ = (
-        *(CheckConstraint(rule, name=name).ddl_if(dialect="sqlite") for name, rule in _RULES.items()),
-        # PostgreSQL parses CHECKs again for each statement, which takes longer than ending a job; a function it caches.
-        CheckConstraint("job_is_possible(document_processing_jobs)", name="possible").ddl_if(dialect="postgresql"),
+        *row_rules("job_is_possible(document_processing_jobs)", _RULES),
         # One foreign key for document and run, at half the price: a run never changes its document.
         ForeignKeyConstraint(
             ["org_id", "document_id", "run_id"],
@@ -82,6 +105,12 @@ class Job(Base):
             postgresql_where=text(AT_REST),
             sqlite_where=text(AT_REST),
         ),
+        # Failures are few beside the jobs that were completed: three small indexes for the pages about them.
+        _failure_index("ix_jobs_open_failures", "stage", where=OPEN_FAILURE),
+        _failure_index("ix_jobs_open_failures_by_error", "stage", "error_code", where=OPEN_FAILURE),
+        _failure_index("ix_jobs_resolved_failures", "resolution", where=RESOLVED_FAILURE),
+        # The jobs that ended in a minute, to count them.
+        Index("ix_jobs_completed_at", "completed_at", postgresql_where=text(ENDED), sqlite_where=text(ENDED)),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
@@ -105,14 +134,22 @@ class Job(Base):
     locked_by: Mapped[str | None] = mapped_column(Text)
     lease_id: Mapped[UUID | None] = mapped_column(Uuid)
     error_log: Mapped[list[dict[str, Any]]] = mapped_column(Json, default=list)
+    # Of a failed job: the code of its last error, and what became of the failure.
+    error_code: Mapped[str | None] = mapped_column(Text)
+    resolution: Mapped[str | None] = mapped_column(Text)
+    resolved_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    resolved_by: Mapped[str | None] = mapped_column(Text)
+    # The password of the document's file, until the copy that needs none is stored, or the attempt ends.
+    sealed_password: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now(), onupdate=now())
 
 
 class Worker(Base):
     """A worker process, as it last reported itself.
 
-    `lock_key` is the advisory lock that its database session holds for as long as it lives; without
-    a lock only its heartbeats show that it lives. `ended_at` is set when it was found dead.
+    `lock_key` is the advisory lock that its database session holds for as long as it lives; without a lock only its
+    heartbeats show that it lives. It takes the jobs of `stages`, of all where NULL. `ended_at` is set when
+    it was found dead.
     """
 
     __tablename__ = "workers"
@@ -122,6 +159,7 @@ class Worker(Base):
     host: Mapped[str] = mapped_column(Text)
     pid: Mapped[int] = mapped_column(Integer)
     threads: Mapped[int] = mapped_column(Integer)
+    stages: Mapped[list[str] | None] = mapped_column(Json)
     started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     lock_key: Mapped[int | None] = mapped_column(BigInteger)

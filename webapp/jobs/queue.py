@@ -16,10 +16,12 @@ from webapp.db.bounded import Count
 from webapp.db.pruning import Pruned
 from webapp.documents.states import LiveRun
 from webapp.jobs.controls import StageControl, StageCounts
-from webapp.jobs.states import JobStatus, Priority
+from webapp.jobs.states import JobStatus, Priority, Resolution
 
 # The checkpoint's entry for why the job waits (a WaitReason).
 WAITS_FOR = "waits_for"
+# How the names of programs begin that hold leases over HTTP. No host has a name like this.
+HTTP_WORKERS = "http/"
 
 
 class LeaseLost(Exception):
@@ -65,6 +67,7 @@ class NewJob(_OfRun):
     delay_seconds: float = 0
     must_wait: bool = False
     operation_id: UUID | None = None
+    sealed_password: bytes | None = field(default=None, repr=False)
     id: UUID = field(default_factory=new_id)
 
 
@@ -121,6 +124,11 @@ class JobSnapshot(_OfRun):
     completed_at: datetime | None
     locked_by: str | None
     error_log: Sequence[Mapping[str, Any]]
+    error_code: str | None = None
+    """Of a failed job, the code of its last error."""
+    resolution: Resolution | None = None
+    resolved_at: datetime | None = None
+    resolved_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +154,12 @@ class StageQueue(Protocol):
 
     def checkpoint(self, lease: Lease, checkpoint: Mapping[str, Any]) -> None:
         """Replace the job's checkpoint."""
+
+    def sealed_password(self, lease: Lease) -> bytes | None:
+        """The sealed password of the document's file that the job has; None where it has none any more."""
+
+    def forget_password(self, lease: Lease) -> None:
+        """Remove the job's sealed password. The end of the job, or of a counted attempt, removes it as well."""
 
     def complete(self, lease: Lease) -> None:
         """End the job as COMPLETED."""
@@ -176,11 +190,14 @@ class WorkerQueue(StageQueue, Protocol):
         *,
         seats: Mapping[UUID, int] | None = None,
         stages: Collection[str] | None = None,
+        org_id: UUID | None = None,
+        among: Collection[UUID] | None = None,
     ) -> list[Lease]:
         """Claim up to `limit` due jobs, of these stages or of all, and start their runs.
 
         The most urgent come first; of equally urgent ones those of the org with the fewest `seats` in this worker,
         then of the org that was served longest ago, then those that have been due longest.
+        With `org_id` no other org's jobs are considered, and with `among` (on PostgreSQL) no other jobs.
         """
 
     def wake_delayed(self) -> int:
@@ -200,8 +217,14 @@ class WorkerQueue(StageQueue, Protocol):
     def held_by(self, worker: str) -> list[Lease]:
         """The jobs that a worker has leases for, also those of a claim whose answer it never got."""
 
+    def held(self, job_id: UUID, lease_id: UUID, workers: str) -> Lease | None:
+        """A job as it is now, if it still has this lease, and its holder's name begins with `workers`."""
+
     def reset_stale(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
         """Take jobs back from workers that sent no heartbeat for so long; each counts an attempt."""
+
+    def reset_stale_http(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
+        """Do so for programs that work over HTTP alone, which have a limit of their own."""
 
     def reset_worker(self, worker: str, error: JobError, limit: int = 100) -> list[Reset]:
         """Take jobs back from a worker that is known to be dead; each counts an attempt."""
@@ -219,7 +242,10 @@ class WorkerQueue(StageQueue, Protocol):
         """The runs with a waiting job of this stage (None: of any) that have been worked on before."""
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
-        """Delete COMPLETED jobs that ended so long ago, among the next `limit` rows from `after` on."""
+        """Delete jobs that ended so long ago, among the next `limit` rows from `after` on.
+
+        A FAILED one is kept for as long as it can be retried: until its document has a newer run.
+        """
 
 
 class JobQueue(WorkerQueue, Protocol):
@@ -248,8 +274,14 @@ class JobQueue(WorkerQueue, Protocol):
     ) -> list[JobSnapshot]:
         """An org's jobs (in a state, of a stage), newest first; `before` is the last id of the page before."""
 
+    def of_ids(self, ids: Sequence[UUID]) -> list[JobSnapshot]:
+        """These jobs, newest first; those that are gone are left out."""
+
     def of_run(self, run_id: UUID) -> list[JobSnapshot]:
         """The jobs of a run, oldest first."""
+
+    def of_runs(self, run_ids: Sequence[UUID]) -> list[JobSnapshot]:
+        """The jobs of these runs, oldest first."""
 
     def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, JobSnapshot]:
         """The newest job of each of these runs, with one query for a whole page."""
@@ -258,7 +290,10 @@ class JobQueue(WorkerQueue, Protocol):
         """How many jobs are in each state, of one org or of all; exact, however many there are."""
 
     def counts_up_to_most(self, org_id: UUID | None = None) -> dict[JobStatus, Count]:
-        """How many jobs are in each state, for pages: counting stops at some thousands."""
+        """How many jobs are in each state, for pages: counting stops at some thousands.
+
+        Of the failed ones those that are open.
+        """
 
     def resume(self, stage: str, by: str | None = None) -> None:
         """End a stage's pause and its slowing: its jobs may be claimed at once."""
@@ -271,6 +306,9 @@ class JobQueue(WorkerQueue, Protocol):
 
     def controls(self) -> dict[str, StageControl]:
         """The control of each stage that is paused, limited or slowed."""
+
+    def running(self) -> dict[str, int]:
+        """How many jobs of each stage are PROCESSING, of all orgs that this transaction may see."""
 
     def stage_counts(self, org_id: UUID | None = None) -> dict[str, StageCounts]:
         """The numbers of each stage's jobs, of one org (where counting stops at some thousands) or of all."""

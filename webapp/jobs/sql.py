@@ -24,7 +24,7 @@ from webapp.jobs.claim import Claims, lease_of, run_of
 from webapp.jobs.controls import StageControl, StageCounts, with_defaults
 from webapp.jobs.queue import AlreadyQueued, JobError, JobSnapshot, Lease, LeaseLost, NewJob, Reset
 from webapp.jobs.retry import RetryPolicy
-from webapp.jobs.states import JobStatus
+from webapp.jobs.states import JobStatus, Resolution
 from webapp.jobs.wakeup import wake_workers
 
 AnyRow = Row[*tuple[Any, ...]]
@@ -34,8 +34,7 @@ _NEWEST = UUID(int=2**128 - 1)
 # Of one call; the rest become due with the next one.
 _WOKEN_MAX = 1_000
 
-# Failed jobs are kept, since they can be retried.
-_COMPLETED = Prunable(statements.jobs, statements.jobs.c.completed_at, statements.jobs.c.status == JobStatus.COMPLETED)
+_ENDED = Prunable(statements.jobs, statements.jobs.c.completed_at, statements.FORGETTABLE)
 
 
 class SqlJobQueue(Claims):
@@ -86,6 +85,14 @@ class SqlJobQueue(Claims):
     def checkpoint(self, lease: Lease, checkpoint: Mapping[str, Any]) -> None:
         self._change(statements.CHECKPOINT, lease, to_checkpoint=checkpoint)
 
+    def sealed_password(self, lease: Lease) -> bytes | None:
+        with _scoped(reading) as (connection, _):
+            found: bytes | None = connection.execute(statements.SEALED_PASSWORD, _this(lease)).scalar_one_or_none()
+        return found
+
+    def forget_password(self, lease: Lease) -> None:
+        self._change(statements.FORGET_PASSWORD, lease)
+
     def complete(self, lease: Lease) -> None:
         self._change(statements.COMPLETE, lease)
 
@@ -93,7 +100,7 @@ class SqlJobQueue(Claims):
         self, lease: Lease, error: JobError, *, permanent: bool = False, retry_after_seconds: float | None = None
     ) -> JobStatus:
         delay = self._retry.delay_seconds(lease.attempts, self._chance(), retry_after_seconds)
-        values = {"permanent": permanent, "delay": delay, "error": error_log.entry(error)}
+        values = {"permanent": permanent, "delay": delay, **_as_values(error)}
         with _scoped(transaction) as (connection, _):
             status = connection.execute(statements.FAIL, {**_this(lease), **values}).scalar_one_or_none()
             if status is None:
@@ -125,23 +132,26 @@ class SqlJobQueue(Claims):
             return list(connection.execute(statements.WAITING_ORGS, {"reason": reason}).scalars())
 
     def reset_stale(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
-        values = {"silent": silent_seconds, "error": error_log.entry(error), "limit": limit}
-        with _scoped(transaction) as (connection, _):
-            found = [_reset(row) for row in connection.execute(statements.RESET_STALE, values)]
-        return _announced(found)
+        return self._take_back(statements.RESET_STALE, error, limit, silent=silent_seconds)
+
+    def reset_stale_http(self, silent_seconds: float, error: JobError, limit: int = 100) -> list[Reset]:
+        return self._take_back(statements.RESET_STALE_HTTP, error, limit, silent=silent_seconds)
 
     def reset_worker(self, worker: str, error: JobError, limit: int = 100) -> list[Reset]:
-        values = {"worker": worker, "error": error_log.entry(error), "limit": limit}
-        with _scoped(transaction) as (connection, _):
-            found = [_reset(row) for row in connection.execute(statements.RESET_WORKER, values)]
-        return _announced(found)
+        return self._take_back(statements.RESET_WORKER, error, limit, worker=worker)
+
+    def held(self, job_id: UUID, lease_id: UUID, workers: str) -> Lease | None:
+        values = {"job": job_id, "lease": lease_id, "worker": workers}
+        with _scoped(reading) as (connection, _):
+            row = connection.execute(statements.HELD, values).one_or_none()
+        return None if row is None else lease_of(row)
 
     def held_by(self, worker: str) -> list[Lease]:
         with _scoped(reading) as (connection, _):
             return [lease_of(row) for row in connection.execute(statements.HELD_BY, {"worker": worker})]
 
     def fail_run(self, run_id: UUID, error: JobError) -> int:
-        return self._change_run(statements.FAIL_RUN, run_id, error=error_log.entry(error))
+        return self._change_run(statements.FAIL_RUN, run_id, **_as_values(error))
 
     def cancel_run(self, run_id: UUID) -> int:
         return self._change_run(statements.CANCEL_RUN, run_id)
@@ -171,15 +181,24 @@ class SqlJobQueue(Claims):
                 for piece in _pieces(connection, values, one, stage)
             ]
             ids = connection.scalars(statements.page(pieces), values).all() if pieces else []
-            found = connection.execute(statements.OF_IDS, {"ids": ids, "org": org_id}) if ids else ()
-            return [_job(row) for row in found]
+            return self.of_ids(ids)
+
+    def of_ids(self, ids: Sequence[UUID]) -> list[JobSnapshot]:
+        if not ids:
+            return []
+        with _scoped(reading) as (connection, org):
+            return [_job(row) for row in connection.execute(statements.OF_IDS, {"ids": list(ids), "org": org})]
 
     def of_run(self, run_id: UUID) -> list[JobSnapshot]:
-        return self._of_runs([run_id])
+        return self.of_runs([run_id])
+
+    def of_runs(self, run_ids: Sequence[UUID]) -> list[JobSnapshot]:
+        with _scoped(reading) as (connection, org):
+            return [_job(row) for row in connection.execute(statements.OF_RUNS, {"runs": run_ids, "org": org})]
 
     def live_of_runs(self, run_ids: Sequence[UUID]) -> dict[UUID, JobSnapshot]:
         # Oldest first, so that each run's newest job is the one that stays in the mapping.
-        found = self._of_runs(run_ids) if run_ids else []
+        found = self.of_runs(run_ids) if run_ids else []
         return {job.run_id: job for job in found}
 
     def counts(self, org_id: UUID | None = None) -> dict[JobStatus, int]:
@@ -230,6 +249,10 @@ class SqlJobQueue(Claims):
         with _scoped(reading) as (connection, _):
             return with_defaults(control_statements.read(connection), self._stage_limits)
 
+    def running(self) -> dict[str, int]:
+        with _scoped(reading) as (connection, _):
+            return control_statements.running(connection)
+
     def stage_counts(self, org_id: UUID | None = None) -> dict[str, StageCounts]:
         with _scoped(reading) as (connection, org):
             one_org = org_id or org
@@ -243,7 +266,13 @@ class SqlJobQueue(Claims):
             return control_statements.begun_runs(connection, stage)
 
     def prune(self, older_than_seconds: float, *, after: UUID | None = None, limit: int = 500) -> Pruned:
-        return _COMPLETED.prune_page(older_than_seconds, after, limit)
+        return _ENDED.prune_page(older_than_seconds, after, limit)
+
+    def _take_back(self, statement: Executable, error: JobError, limit: int, **values: Any) -> list[Reset]:
+        values |= {"limit": limit, **_as_values(error)}
+        with _scoped(transaction) as (connection, _):
+            found = [_reset(row) for row in connection.execute(statement, values)]
+        return _announced(found)
 
     def _change(self, statement: Executable, lease: Lease, **values: Any) -> None:
         with _scoped(transaction) as (connection, _):
@@ -254,10 +283,6 @@ class SqlJobQueue(Claims):
         with _scoped(transaction) as (connection, org):
             return len(connection.execute(statement, {"run": run_id, "org": org, **values}).all())
 
-    def _of_runs(self, run_ids: Sequence[UUID]) -> list[JobSnapshot]:
-        with _scoped(reading) as (connection, org):
-            return [_job(row) for row in connection.execute(statements.OF_RUNS, {"runs": run_ids, "org": org})]
-
 
 def _pieces(
     connection: Connection, values: dict[str, Any], status: JobStatus, stage: str | None
@@ -265,7 +290,7 @@ def _pieces(
     """The ranges of the index that have the jobs of a state: one for each stage."""
     if stage is not None or status is JobStatus.PROCESSING:
         return [(status, stage)]
-    stages = connection.scalars(statements.stages_of(status), values).all()
+    stages = connection.scalars(statements.stages_of(*statements.in_state(status)), values).all()
     return [(status, found) for found in stages] if len(stages) <= statements.STAGES_MAX else [(status, None)]
 
 
@@ -310,7 +335,13 @@ def _values_of(job: NewJob) -> dict[str, Any]:
         "must_wait": job.must_wait,
         "operation": job.operation_id,
         "delay": float(job.delay_seconds),
+        "sealed": job.sealed_password,
     }
+
+
+def _as_values(error: JobError) -> dict[str, Any]:
+    entry = error_log.entry(error)
+    return {"error": entry, "to_error_code": entry["code"]}
 
 
 def _this(lease: Lease) -> dict[str, UUID]:
@@ -332,7 +363,8 @@ def _announced(found: Found) -> Found:
 def _job(row: AnyRow) -> JobSnapshot:
     columns = dict(row._mapping)  # noqa: SLF001 - its public name for "as a mapping"
     del columns["document_id"], columns["run_id"]
-    return JobSnapshot(**{**columns, "run": run_of(row), "status": JobStatus(row.status)})
+    resolution = Resolution(row.resolution) if row.resolution else None
+    return JobSnapshot(**{**columns, "run": run_of(row), "status": JobStatus(row.status), "resolution": resolution})
 
 
 def _reset(row: AnyRow) -> Reset:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Boolean,
     Float,
     Integer,
+    LargeBinary,
     Table,
     Text,
     TextClause,
@@ -23,6 +24,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    exists,
     func,
     insert,
     literal,
@@ -43,9 +45,10 @@ from webapp.accounts.model import Org
 from webapp.clock import after, now
 from webapp.db import Json, UtcDateTime
 from webapp.db.bounded import distinct_values, up_to_most
+from webapp.documents.model import ProcessingRun
 from webapp.jobs import model
 from webapp.jobs.error_log import appended
-from webapp.jobs.queue import WAITS_FOR
+from webapp.jobs.queue import HTTP_WORKERS, WAITS_FOR
 from webapp.jobs.states import JobStatus
 
 jobs = cast(Table, model.Job.__table__)
@@ -64,6 +67,7 @@ _silent: BindParameter[float] = bindparam("silent", type_=Float())
 _worker: BindParameter[str] = bindparam("worker", type_=Text())
 _permanent: BindParameter[bool] = bindparam("permanent", type_=Boolean())
 _error: BindParameter[Any] = bindparam("error", type_=Json)
+_error_code: BindParameter[str] = bindparam("to_error_code", type_=Text())
 _to_checkpoint: BindParameter[Any] = bindparam("to_checkpoint", type_=Json)
 _must_wait: BindParameter[bool] = bindparam("must_wait", type_=Boolean())
 _since: BindParameter[datetime | None] = bindparam("since", type_=UtcDateTime())
@@ -82,7 +86,7 @@ _in_scope = or_(_org.is_(None), jobs.c.org_id == _org)
 
 # What a row must not keep when it leaves PROCESSING: a CHECK refuses half a lease.
 _UNLOCKED = {"lease_id": None, "locked_by": None}
-_ENDED = {**_UNLOCKED, "wakes_at": None, "completed_at": now()}
+_ENDED = {**_UNLOCKED, "wakes_at": None, "completed_at": now(), "sealed_password": None}
 _WAITING = {**_UNLOCKED, "status": JobStatus.PENDING, "heartbeat_at": None}
 
 
@@ -113,7 +117,10 @@ def _attempt_failed(
         "available_at": case((ends, jobs.c.available_at), else_=due_at),
         "wakes_at": None if wakes_at is None else case((ends, null()), else_=wakes_at),
         "attempts": _next_attempt,
+        # Neither does the next attempt get it, nor does it stay in a row that waits.
+        "sealed_password": None,
         "error_log": appended(jobs.c.error_log, _error, _next_attempt, jobs.c.locked_by),
+        "error_code": case((ends, _error_code), else_=null()),
     }
 
 
@@ -132,6 +139,7 @@ LEASE_COLUMNS = (
     jobs.c.priority,
 )
 
+HELD = select(*LEASE_COLUMNS).where(_mine, jobs.c.locked_by.startswith(_worker))
 HELD_BY = select(*LEASE_COLUMNS).where(_LEASED, jobs.c.locked_by == _worker)
 
 # Locked rows are skipped: waiting for one would delay the heartbeat of all the others.
@@ -157,6 +165,7 @@ ENQUEUE = insert(jobs).values(
     checkpoint=_to_checkpoint,
     attempts=0,
     max_attempts=bindparam("attempts_max", type_=Integer()),
+    sealed_password=bindparam("sealed", type_=LargeBinary()),
     available_at=case((_must_wait, null()), else_=after(_delay)),
     wakes_at=case((_must_wait, literal(model.NEVER, UtcDateTime)), else_=_wakes_after_delay),
     created_at=now(),
@@ -168,6 +177,8 @@ ENQUEUE = insert(jobs).values(
 
 FENCE = select(jobs.c.id).where(_mine).with_for_update()
 CHECKPOINT = update(jobs).where(_mine).values(checkpoint=_to_checkpoint)
+SEALED_PASSWORD = select(jobs.c.sealed_password).where(_mine)
+FORGET_PASSWORD = update(jobs).where(_mine).values(sealed_password=None)
 COMPLETE = update(jobs).where(_mine).values(status=JobStatus.COMPLETED, **_ENDED)
 FAIL = update(jobs).where(_mine).values(_attempt_failed(or_(_permanent, _is_last), after(_delay), _wakes_after_delay))
 FAIL = FAIL.returning(jobs.c.status)
@@ -202,7 +213,9 @@ def _taken_back(*conditions: ColumnElement[bool]) -> ReturningUpdate[Any]:
     )
 
 
-RESET_STALE = _taken_back(func.coalesce(jobs.c.heartbeat_at, jobs.c.started_at) < after(-_silent))
+_is_silent = func.coalesce(jobs.c.heartbeat_at, jobs.c.started_at) < after(-_silent)
+RESET_STALE = _taken_back(_is_silent)
+RESET_STALE_HTTP = _taken_back(_is_silent, jobs.c.locked_by.startswith(HTTP_WORKERS))
 RESET_WORKER = _taken_back(jobs.c.locked_by == _worker)
 
 
@@ -240,7 +253,18 @@ FAIL_RUN = _of_run(_LIVE).values(
     status=JobStatus.FAILED,
     attempts=_was_tried,
     error_log=appended(jobs.c.error_log, _error, _was_tried, jobs.c.locked_by),
+    error_code=_error_code,
     **_ENDED,
+)
+
+# Failed jobs are kept for as long as they can be retried: until a newer run of their document was begun.
+_later = cast(Table, ProcessingRun.__table__).alias("later")
+_has_later_run = exists().where(
+    _later.c.document_id == jobs.c.document_id, _later.c.id != jobs.c.run_id, _later.c.created_at > jobs.c.created_at
+)
+FORGETTABLE = or_(
+    jobs.c.status.in_([JobStatus.COMPLETED, JobStatus.CANCELLED]),
+    and_(jobs.c.status == JobStatus.FAILED, _has_later_run),
 )
 
 # Reads.
@@ -268,6 +292,10 @@ _job_columns = (
     jobs.c.completed_at,
     jobs.c.locked_by,
     jobs.c.error_log,
+    jobs.c.error_code,
+    jobs.c.resolution,
+    jobs.c.resolved_at,
+    jobs.c.resolved_by,
 )
 GET = select(*_job_columns).where(jobs.c.id == _job, _in_scope)
 OF_RUNS = (
@@ -288,9 +316,14 @@ def in_state(status: JobStatus) -> tuple[ColumnElement[bool] | TextClause, ...]:
     return (_AT_REST, text(f"status = '{status.value}'"))
 
 
-def stages_of(status: JobStatus) -> Select[Any]:
-    """The stages of an org's jobs at rest in a state, and one more than STAGES_MAX at most."""
-    stage = distinct_values(jobs.c.stage, jobs.c.org_id == _org, *in_state(status)).c.value
+def counted_as(status: JobStatus) -> tuple[ColumnElement[bool] | TextClause, ...]:
+    """The conditions for the jobs that pages count in a state: of the failed ones those that are open."""
+    return (text(model.OPEN_FAILURE),) if status is JobStatus.FAILED else in_state(status)
+
+
+def stages_of(*conditions: ColumnElement[bool] | TextClause) -> Select[Any]:
+    """The stages of an org's jobs that meet these conditions, and one more than STAGES_MAX at most."""
+    stage = distinct_values(jobs.c.stage, jobs.c.org_id == _org, *conditions).c.value
     return select(stage).where(stage.is_not(None)).limit(literal_column(str(STAGES_MAX + 1)))
 
 
@@ -323,7 +356,7 @@ COUNTS = select(jobs.c.status, func.count().label("number")).group_by(jobs.c.sta
 _counts_of_org = COUNTS.where(_of_org)
 COUNTS_OF_ORG = union_all(_counts_of_org.where(_AT_REST), _counts_of_org.where(_LEASED))
 # For pages, one number for each state, in their order.
-COUNTS_UP_TO_MOST = select(*(up_to_most(select(jobs.c.id).where(_of_org, *in_state(one))) for one in JobStatus))
+COUNTS_UP_TO_MOST = select(*(up_to_most(select(jobs.c.id).where(_of_org, *counted_as(one))) for one in JobStatus))
 # No index has all jobs of a state, but each org's are one range of an index.
 _of_orgs = select(jobs.c.id).join_from(_orgs, jobs, jobs.c.org_id == _orgs.c.id)
-COUNTS_OF_ALL_UP_TO_MOST = select(*(up_to_most(_of_orgs.where(*in_state(one))) for one in JobStatus))
+COUNTS_OF_ALL_UP_TO_MOST = select(*(up_to_most(_of_orgs.where(*counted_as(one))) for one in JobStatus))

@@ -23,6 +23,17 @@ class JobStatus(StrEnum):
         return self not in {JobStatus.PENDING, JobStatus.PROCESSING}
 
 
+class Resolution(StrEnum):
+    """What became of a failure. One without a resolution is open: it waits for a decision."""
+
+    RETRIED = "RETRIED"
+    """A person asked for its job again; should that fail, the new failure is open, and this one is not."""
+    SUPERSEDED = "SUPERSEDED"
+    """A later run of its document was queued."""
+    DISCARDED = "DISCARDED"
+    """A person decided to leave it as it is, which can be undone."""
+
+
 class Priority:
     """Priorities, smaller first: a person who waits, a bulk import, work that nobody waits for."""
 

@@ -18,8 +18,8 @@ from weakref import WeakSet
 import psycopg
 from psycopg.errors import LockNotAvailable
 
-from webapp.db import after_commit, db, is_postgresql
-from webapp.db.engines import is_direct, translated
+from webapp.db import after_commit, db, is_postgresql, session_url
+from webapp.db.engines import is_direct, own_session, translated
 from webapp.db.errors import DATABASE_ERRORS
 
 _log = logging.getLogger(__name__)
@@ -124,6 +124,10 @@ class Sleeper:
             self._read_notifications()
         return bool(ready)
 
+    def stop_listening(self) -> None:
+        """Close the connection: no wake-up by the database is needed for now. `wake` goes on working."""
+        self._disconnect()
+
     def close(self) -> None:
         """Close the connection and the pipe."""
         with _sleepers_lock:
@@ -137,10 +141,8 @@ class Sleeper:
 
     def _listen(self) -> None:
         if self._connection is None:
-            pooled = db.engine.raw_connection()
-            connection: Any = pooled.driver_connection
-            # Its locks last as long as the session, so it must not go back to the pool.
-            pooled.detach()
+            # Its locks last as long as the session.
+            connection = own_session(session_url())
             if not is_direct(connection):
                 connection.close()
                 self._only_polls = True

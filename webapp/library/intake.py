@@ -134,7 +134,7 @@ class IncomingFile(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        """Close the file; it stays on the disk until it is taken in or discarded."""
+        """Close the file; it stays on the disk until it becomes a document or is discarded."""
         if not self.closed:
             self._file.close()
         super().close()
@@ -173,7 +173,7 @@ def ingest(
 
 
 def _check(incoming: IncomingFile, name: str) -> FileType:
-    """What the file is. Whatever nothing here reads is taken in all the same, and kept."""
+    """What the file is. A kind that nothing here reads is accepted all the same, and kept."""
     if incoming.size_bytes == 0:
         raise Refused(RefusalCode.EMPTY, filename=name)
     kind = sniff(incoming.head, name)

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ScalarSelect, bindparam, func, literal_column, select
+from sqlalchemy import ColumnElement, ScalarSelect, bindparam, func, literal_column, select
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from webapp.db import session
 from webapp.db.bounded import Count, distinct_values, up_to_most
 from webapp.documents.blob_layout import answers_folder, content_of
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.library.searchable import WORDS
 from webapp.library.status_filter import StatusFilter, listed_as
 
 
@@ -92,11 +93,16 @@ def counts(org_id: UUID) -> dict[StatusFilter, Count]:
 
 
 def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
-    """How many fields, tables and runs a document has, in one query."""
-    kinds: dict[str, type[Any]] = {"fields": DocumentField, "tables": DocumentTable, "runs": ProcessingRun}
+    """How many fields, tables and runs a document has, and files of words, in one query."""
+    kinds: dict[str, tuple[type[Any], tuple[ColumnElement[bool], ...]]] = {
+        "fields": (DocumentField, ()),
+        "tables": (DocumentTable, ()),
+        "runs": (ProcessingRun, ()),
+        WORDS: (Artifact, (Artifact.kind == WORDS,)),
+    }
     counted = [
-        select(func.count()).where(kind.org_id == org_id, kind.document_id == document_id).scalar_subquery()
-        for kind in kinds.values()
+        select(func.count()).where(kind.org_id == org_id, kind.document_id == document_id, *those).scalar_subquery()
+        for kind, those in kinds.values()
     ]
     return dict(zip(kinds, session().execute(select(*counted)).one(), strict=True))
 
@@ -136,6 +142,12 @@ def runs(org_id: UUID, document_id: UUID) -> Sequence[ProcessingRun]:
     return session().scalars(history.execution_options(populate_existing=True)).all()
 
 
+def run(org_id: UUID, run_id: UUID) -> ProcessingRun | None:
+    """One run of this org."""
+    found = session().scalar(select(ProcessingRun).where(ProcessingRun.id == run_id).execution_options(**_FRESH))
+    return found if found is not None and found.org_id == org_id else None
+
+
 def answers_folders(org_id: UUID, sha256: str) -> list[str]:
     """Where the answers about these bytes are kept: a folder for each document that has them."""
     found = select(Document.answers_folder).where(Document.org_id == org_id, Document.sha256 == sha256)
@@ -154,11 +166,12 @@ def known_blob_owners(org_id: UUID, document_ids: set[UUID], folders: set[str]) 
 
 
 def blob_paths(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
-    """The blobs that documents need: the uploaded file, and what readers of the last result are served."""
-    originals = select(Document.id, Document.blob_path).where(Document.org_id == org_id, Document.id.in_(ids))
+    """The blobs that documents need: the uploaded file, its opened copy, and what readers of the result are served."""
+    of_org = (Document.org_id == org_id, Document.id.in_(ids))
+    files = select(Document.id, Document.blob_path, Document.opened_path).where(*of_org)
     served = select(Artifact.document_id, Artifact.path).where(Artifact.org_id == org_id, Artifact.document_id.in_(ids))
-    paths: dict[UUID, list[str]] = {}
-    for document_id, path in [*session().execute(originals), *session().execute(served)]:
+    paths = {row.id: [path for path in row[1:] if path is not None] for row in session().execute(files)}
+    for document_id, path in session().execute(served):
         paths.setdefault(document_id, []).append(path)
     return paths
 

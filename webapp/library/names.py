@@ -32,7 +32,7 @@ from sqlalchemy import (
     text,
 )
 
-from webapp.db import db, session
+from webapp.db import ask_postgresql, db, session
 from webapp.db.inside_words import FUNCTION
 from webapp.documents.model import Document, DocumentWord
 
@@ -171,10 +171,9 @@ def _inside(word: str, most: int) -> FromClause:
 
 def _can_look_inside() -> bool:
     engine = db.engine
-    if engine.dialect.name != "postgresql":
-        return False
     if engine not in _looking_inside:
-        _looking_inside[engine] = bool(session().scalar(_MAY_LOOK))
+        row = ask_postgresql(_MAY_LOOK)
+        _looking_inside[engine] = row is not None and bool(row[0])
     return _looking_inside[engine]
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a PDF's pages: drawn when somebody first looks at one, and kept beside the document's file."""
+"""Pictures of the pages of PDFs and picture files: drawn when somebody first looks, and kept beside the file."""
 
 import logging
 from enum import StrEnum
@@ -7,7 +7,7 @@ from webapp.documents import blob_layout
 from webapp.documents.model import Document
 from webapp.provider_errors import BadInput, BlobMissing, ParserCrashed, ProviderError, TimedOut
 from webapp.providers.ports import BlobStore, Providers
-from webapp.readers.filetypes import PDF
+from webapp.readers.filetypes import PDF, filetype
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,12 @@ _DRAW_SECONDS = {Size.SMALL: 5.0, Size.LARGE: 20.0}
 
 def has_pictures(document: Document) -> bool:
     """Whether the pages of this kind of file can be drawn."""
-    return document.content_type == PDF
+    return document.content_type == PDF or filetype(document.content_type).is_picture
+
+
+def picture_name(document: Document, number: int, size: Size) -> str:
+    """What tells a picture from all others of the document: those of a locked file are not those of its copy."""
+    return f"{RULES}-{'opened-' if document.opened_path else ''}{size}-{number}"
 
 
 def page_picture(providers: Providers, document: Document, number: int, size: Size) -> bytes | None:
@@ -58,7 +63,7 @@ def _draw(providers: Providers, document: Document, number: int, size: Size) -> 
     if providers.artist is None or not has_pictures(document):
         return None
     local_copy = providers.copies or providers.blobs.local_copy
-    with local_copy(document.blob_path) as source:
+    with local_copy(document.readable_path) as source:
         return providers.artist.draw(
             source, number, _BOXES[size], timeout_seconds=_DRAW_SECONDS[size], org=str(document.org_id)
         )
@@ -73,4 +78,4 @@ def _keep(blobs: BlobStore, path: str, picture: bytes) -> None:
 
 
 def _path(document: Document, number: int, size: Size) -> str:
-    return blob_layout.page_picture(document.org_id, document.id, f"{RULES}-{size}-{number}")
+    return blob_layout.page_picture(document.org_id, document.id, picture_name(document, number, size))

@@ -27,7 +27,7 @@ class StatusFilter(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "StatusFilter | None":
-        """Names are taken in upper and lower case."""
+        """Names may be in upper or lower case."""
         return next((each for each in cls if each.lower() == str(value).lower()), None)
 
 

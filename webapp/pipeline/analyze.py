@@ -1,21 +1,23 @@
-"""The first step of the stage `analyze`: a summary, topics and action items from a transcript."""
+"""The stage `analyze`: a summary, topics and action items from a transcript."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from webapp.pipeline.artifacts import artifact_path, digest
 from webapp.pipeline.audio import load_sound, speech
-from webapp.pipeline.extract import find_source
 from webapp.pipeline.paid_calls.kept_answers import operation_path
 from webapp.pipeline.paid_calls.ledger import record_saved
 from webapp.pipeline.remote_work import Progress, RemotePiece, RemoteWork
+from webapp.pipeline.source import find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcribe import load_transcript
 from webapp.pipeline.transcript import clock_time, write
 from webapp.pipeline.unsaved import Stored
 from webapp.providers.speech_ports import Analysis, Point, Sound, Transcript
+from webapp.providers.speech_text import cleaned_analysis
+from webapp.readers.cleaning import clean_line
 from webapp.readers.extraction import Extraction, Field
-from webapp.runs.stages import TAKE_NOTES
+from webapp.runs.stages import INDEX, TAKE_NOTES
 
 OPERATION = "analyze"
 
@@ -52,8 +54,42 @@ class Noted:
 
 
 def take_notes(context: StageContext) -> None:
-    """Have notes taken, and put the recording into the form of any document."""
-    context.step(TAKE_NOTES, lambda: _compute(context), lambda result: _store(context, result))
+    """Run the stage: have notes taken, put the recording into the form of any document, and hand it on."""
+    context.step(
+        TAKE_NOTES,
+        lambda: _compute(context),
+        lambda result: _store(context, result),
+        end=lambda: context.hand_on(INDEX),
+    )
+
+
+def clean_notes(context: StageContext, data: bytes) -> bytes:
+    """Notes that a program over HTTP took, made fit to be stored; ValueError for anything else."""
+    notes = cleaned_analysis(Analysis.from_json(data), len(load_transcript(context).segments))
+    if not notes.summary:
+        raise ValueError("not a valid Analysis: the summary is empty")
+    named = replace(notes, analyst=clean_line(notes.analyst) or "http", version=clean_line(notes.version) or "")
+    return named.to_json()
+
+
+def take_over_notes(context: StageContext, path: str) -> None:
+    """Run the stage with notes that a program over HTTP took; they lie at `path`."""
+    context.step(
+        TAKE_NOTES,
+        lambda: _from_http(context, path),
+        lambda noted: Stored(
+            artifacts={"extraction": noted.extraction_path, "analysis": noted.analysis_path},
+            details={"segments": noted.segments},
+        ),
+        end=lambda: context.hand_on(INDEX),
+    )
+
+
+def _from_http(context: StageContext, path: str) -> Noted:
+    transcript, sound = load_transcript(context), load_sound(context)
+    notes = Analysis.from_json(context.providers.blobs.read_bytes(path))
+    extraction_path = _put_extraction(context, as_extraction(transcript, sound, notes))
+    return Noted(extraction_path, path, len(transcript.segments))
 
 
 def _compute(context: StageContext) -> Noted:
@@ -61,10 +97,14 @@ def _compute(context: StageContext) -> Noted:
     path, segments = _answer_path(context, transcript), len(transcript.segments)
     piece = NotesOf(path, operation_path(path), segments, context, transcript)
     (analysis,) = RemoteWork(context, speech(context).analyst.name, OPERATION, [piece]).finish()
-    data = as_extraction(transcript, sound, analysis).to_json()
-    extraction_path = artifact_path(context, "extraction", data, "json")
-    context.providers.blobs.put_bytes(extraction_path, data)
-    return Noted(extraction_path, path, segments)
+    return Noted(_put_extraction(context, as_extraction(transcript, sound, analysis)), path, segments)
+
+
+def _put_extraction(context: StageContext, extraction: Extraction) -> str:
+    data = extraction.to_json()
+    path = artifact_path(context, "extraction", data, "json")
+    context.providers.blobs.put_bytes(path, data)
+    return path
 
 
 def _answer_path(context: StageContext, transcript: Transcript) -> str:

@@ -1,21 +1,18 @@
 """The stage `extract_audio`: a recording in any format -> Ogg Opus, once for the same bytes."""
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from webapp.clock import monotonic
 from webapp.pipeline.artifacts import digest, read_artifact
-from webapp.pipeline.extract import Source, find_readable
 from webapp.pipeline.paid_calls.ledger import record_call
+from webapp.pipeline.source import Source, find_readable
 from webapp.pipeline.steps import StageContext
+from webapp.pipeline.temporary_files import temporary_file
 from webapp.pipeline.unsaved import Stored
 from webapp.provider_errors import BlobExists, BlobMissing, ProviderUnavailable
 from webapp.providers.ports import BlobStore
 from webapp.providers.speech_ports import Sound, SpeechProviders
-from webapp.runs import lifecycle
 from webapp.runs.stages import READ_SOUND, TRANSCRIBE_START
 
 
@@ -37,13 +34,7 @@ def extract_audio(context: StageContext) -> None:
         READ_SOUND,
         lambda: _compute(context, source),
         lambda result: _store(context, result),
-        end=lambda: lifecycle.hand_on(
-            context.queue,
-            context.lease,
-            TRANSCRIBE_START,
-            max_attempts=context.job_attempts,
-            checkpoint=context.checkpoint,
-        ),
+        end=lambda: context.hand_on(TRANSCRIBE_START),
     )
 
 
@@ -83,7 +74,7 @@ def _cached(blobs: BlobStore, facts_path: str, audio_path: str) -> Sound | None:
 
 def _read(context: StageContext, source: Source, audio_path: str) -> Sound:
     blobs = context.providers.blobs
-    with blobs.local_copy(source.blob_path) as file, _growing(blobs.incoming()) as target:
+    with blobs.local_copy(source.blob_path) as file, temporary_file(blobs.incoming(), "sound-") as target:
         sound = speech(context).reader.read(
             file,
             source.content_type,
@@ -95,17 +86,6 @@ def _read(context: StageContext, source: Source, audio_path: str) -> Sound:
         with suppress(BlobExists):
             blobs.put_file(audio_path, target)
     return sound
-
-
-@contextmanager
-def _growing(folder: Path) -> Iterator[Path]:
-    """A temporary file to write to; it is removed unless the blob store has moved it."""
-    with tempfile.NamedTemporaryFile(dir=folder, prefix="sound-", delete=False) as file:
-        path = Path(file.name)
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def _store(context: StageContext, result: ExtractedSound) -> Stored:

@@ -226,8 +226,12 @@ class _Calls:
         elif any(each.outcome for each in brought):
             for each in brought:
                 self._note(each)
-        self._done += sum(len(each.hashes) for each in brought if each.vectors is not None)
+        embedded = sum(len(each.hashes) for each in brought if each.vectors is not None)
+        self._done += embedded
+        # After the end nothing but answers is written: a lost lease must not keep the next ones from being saved.
         if not is_over:
+            if embedded:
+                context.count_later()
             context.progress(self._done / self._total)
         return next((each.failure for each in brought if each.failure), None)
 

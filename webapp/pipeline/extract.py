@@ -1,48 +1,33 @@
 """The steps `extract` and `save_markdown`: a file's bytes -> text, fields and tables; read once for the same bytes."""
 
 import re
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 
-from sqlalchemy import Table, bindparam, select
-
-from webapp import db
 from webapp.clock import monotonic
-from webapp.documents import blob_layout
-from webapp.documents.model import Document
-from webapp.jobs.queue import LeaseLost
+from webapp.library.searchable import WORDS
 from webapp.pipeline.artifacts import artifact_path, digest, parsed
+from webapp.pipeline.kept_parts import PartsOfFile
+from webapp.pipeline.opened import opened
 from webapp.pipeline.page_windows import OPERATION, read_windows
 from webapp.pipeline.paid_calls.ledger import record_call, record_saved
 from webapp.pipeline.remote_work import local_file
+from webapp.pipeline.source import NothingReads, Source, find_readable
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
-from webapp.provider_errors import BlobMissing, ProviderError
+from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ProviderError
 from webapp.providers.ports import AnyExtractor, RemoteExtractor
+from webapp.readers.cleaning import clean_extraction, clean_line
 from webapp.readers.extraction import Extraction
-from webapp.runs.stages import EXTRACT, SAVE_MARKDOWN
+from webapp.readers.filetypes import filetype
+from webapp.readers.pictures.words_file import packed
+from webapp.runs.stages import EXTRACT, INDEX, SAVE_MARKDOWN
 
-_documents = cast(Table, Document.__table__)
-_SOURCE = select(
-    *_documents.c["content_type", "blob_path", "sha256", "answers_folder", "published_run_id", "pages_read"]
-).where(_documents.c.org_id == bindparam("org"), _documents.c.id == bindparam("document"))
+_UNREADABLE = frozenset({FailureCode.UNSUPPORTED, FailureCode.CORRUPT})
+PAGE_NUMBER_MAX = 1_000_000
+LANGUAGE_CHARACTERS_MAX = 16
 _NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-@dataclass(frozen=True)
-class Source:
-    """The uploaded file of a document, and where the answers about it are kept."""
-
-    content_type: str
-    blob_path: str
-    answers_folder: str
-    was_read: bool
-    """Whether a result with text is published."""
-
-
-class NothingReads(Exception):
-    """Nothing on this installation reads this kind of file, and nothing ever did: it is kept as it is."""
 
 
 @dataclass(frozen=True)
@@ -57,38 +42,37 @@ class Extracted:
     """Whether a paid service read it; its calls have their ledger lines already."""
 
 
-def find_source(context: StageContext) -> Source:
-    """The job's document; LeaseLost where it was deleted, and the job with it."""
-    with db.reading(context.org_id) as session:
-        row = session.execute(_SOURCE, {"org": context.org_id, "document": context.document_id}).one_or_none()
-    if row is None:
-        raise LeaseLost
-    context.is_first_result = row.published_run_id is None
-    folder = blob_layout.answers_folder(context.org_id, row.sha256, row.answers_folder)
-    was_read = row.published_run_id is not None and row.pages_read != 0
-    return Source(row.content_type, row.blob_path, folder, was_read)
-
-
-def find_readable(context: StageContext) -> Source:
-    """The job's document, as its first step needs it; NothingReads where it is to be kept as it is.
-
-    What was read once is not given up where its reader is gone: the step fails, and the earlier result is still served.
-    """
-    source = find_source(context)
-    if not source.was_read and not context.providers.accepts(source.content_type):
-        raise NothingReads
-    return source
-
-
 def extract(context: StageContext) -> None:
     """Run the step: read the file, unless the same bytes were read before. NothingReads."""
     source = find_readable(context)
     context.step(EXTRACT, lambda: _compute(context, source), lambda result: _store(context, result))
 
 
+def clean_text_of_file(context: StageContext, data: bytes) -> bytes:
+    """What a program over HTTP read out of a file, made fit to be stored; ValueError for anything else."""
+    found = clean_extraction(Extraction.from_json(data))
+    pages_of_parts = [*(field.page for field in found.fields), *(table.page for table in found.tables)]
+    numbers = [found.page_count, *pages_of_parts]
+    if any(number is not None and not 0 <= number <= PAGE_NUMBER_MAX for number in numbers):
+        raise ValueError(f"not a valid Extraction: a page's number is not from 0 to {PAGE_NUMBER_MAX}")
+    extractor, version = clean_line(found.extractor) or "http", clean_line(found.version) or ""
+    language = clean_line(found.language, LANGUAGE_CHARACTERS_MAX)
+    return replace(found, extractor=extractor, version=version, language=language).to_json()
+
+
+def take_over_text(context: StageContext, path: str) -> None:
+    """Run the step with what a program over HTTP read out of the file, at `path`; what follows is another stage's."""
+    context.step(
+        EXTRACT,
+        lambda: Extraction.from_json(context.providers.blobs.read_bytes(path)),
+        lambda found: Stored(artifacts={"extraction": path}, details={"pages": found.page_count or 1}),
+        end=lambda: context.hand_on(INDEX),
+    )
+
+
 def save_markdown(context: StageContext) -> None:
-    """Run the step: store the text as the artifact that readers are served."""
-    context.step(SAVE_MARKDOWN, lambda: _write_markdown(context), lambda _: Stored())
+    """Run the step: store the text, and the words of pages that OCR read, as the artifacts that readers are served."""
+    context.step(SAVE_MARKDOWN, lambda: _write_text(context), lambda made: Stored(artifacts=made))
 
 
 def load_extraction(context: StageContext) -> Extraction:
@@ -115,6 +99,7 @@ def cache_path(source: Source, extractor: AnyExtractor) -> str:
 
 
 def _compute(context: StageContext, source: Source) -> Extracted:
+    source = opened(context, source)
     remote = context.providers.remote_for(source.content_type)
     extractor: AnyExtractor = remote or context.providers.extractor
     path = cache_path(source, extractor)
@@ -136,14 +121,28 @@ def _cached(context: StageContext, path: str) -> Extraction | None:
 
 
 def _read(context: StageContext, source: Source, path: str) -> Extraction:
-    with context.providers.blobs.local_copy(source.blob_path) as file:
+    with context.providers.blobs.local_copy(source.blob_path) as file, _kept_without_text(source):
         found = context.providers.extractor.extract(
             file,
             source.content_type,
             timeout_seconds=min(context.extract_timeout_seconds, context.remaining_seconds()),
             progress=context.progress,
+            parts=PartsOfFile(context, f"{path.removesuffix('.json')}/"),
         )
     return _kept(context, path, found)
+
+
+@contextmanager
+def _kept_without_text(source: Source) -> Iterator[None]:
+    """A picture on which nothing is written is kept, and nothing failed; nor did an old file that no library reads."""
+    try:
+        yield
+    except BadInput as error:
+        kind = filetype(source.content_type)
+        is_kept = error.code is FailureCode.NO_TEXT if kind.is_picture else kind.is_old and error.code in _UNREADABLE
+        if is_kept and not source.was_read:
+            raise NothingReads from error
+        raise
 
 
 def _read_remotely(context: StageContext, source: Source, extractor: RemoteExtractor, path: str) -> Extraction:
@@ -174,6 +173,12 @@ def _store(context: StageContext, result: Extracted) -> Stored:
     return Stored(details=details, reused=reused)
 
 
-def _write_markdown(context: StageContext) -> None:
-    data = load_extraction(context).markdown.encode()
+def _write_text(context: StageContext) -> dict[str, str]:
+    extraction = load_extraction(context)
+    data, words = extraction.markdown.encode(), packed(extraction.pages)
     context.make("markdown", artifact_path(context, "markdown", data, "md"), data, is_published=True)
+    if words is None:
+        return {}
+    path = artifact_path(context, WORDS, words, "gz")
+    context.make(WORDS, path, words, is_published=True)
+    return {WORDS: path}

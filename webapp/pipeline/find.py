@@ -32,8 +32,11 @@ class SearchResult:
     """None where the provider does not answer."""
 
 
-def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> SearchResult:
-    """Search an org's published passages. No transaction is open while the query is embedded."""
+def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT, *, may_be_late: bool = False) -> SearchResult:
+    """Search an org's published passages, perhaps as they were some seconds ago.
+
+    No transaction is open while the query is embedded.
+    """
     query = clean_query(text)
     if not query:
         return SearchResult([])
@@ -45,8 +48,10 @@ def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT) -> Sea
             reason = refusal.reason
         except ProviderError as error:
             _log.warning("searching by words alone: %s %s", error.code, error.message)
-    with db.reading(org_id):
-        hits = search(org_id, query, known, min(limit, LIMIT_MAX), services.settings.data_dir / "index")
+    folder = services.settings.data_dir / "index"
+    hits = db.reading_late(
+        org_id, lambda: search(org_id, query, known, min(limit, LIMIT_MAX), folder), may_be_late=may_be_late
+    )
     return SearchResult(hits, words_only=not known, reason=None if known else reason)
 
 

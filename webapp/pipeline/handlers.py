@@ -8,9 +8,10 @@ from webapp.pipeline.chunk import chunk
 from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.embed import embed
 from webapp.pipeline.embed_anew import embed_published, publish_vectors
-from webapp.pipeline.extract import NothingReads, extract, save_markdown
+from webapp.pipeline.extract import extract, save_markdown
 from webapp.pipeline.keep import keep
 from webapp.pipeline.publish import publish
+from webapp.pipeline.source import NothingReads
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
 from webapp.runs import stages
@@ -29,7 +30,8 @@ STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
     stages.EXTRACT_AUDIO: {stages.READ_SOUND: extract_audio},
     stages.TRANSCRIBE_START: {stages.START_TRANSCRIPTION: transcribe_start},
     stages.TRANSCRIBE_POLL: {stages.TRANSCRIBE: transcribe_poll},
-    stages.ANALYZE: {stages.TAKE_NOTES: take_notes, **_FROM_TEXT},
+    stages.ANALYZE: {stages.TAKE_NOTES: take_notes},
+    stages.INDEX: _FROM_TEXT,
     stages.DETECT_CONNECTIONS: {stages.CONNECT: detect_connections},
     stages.EMBED_ANEW: {stages.EMBED: embed_published, stages.PUBLISH: publish_vectors},
 }

@@ -32,6 +32,11 @@ class WindowOfPages(RemotePiece[Extraction]):
         """The key under which it is reserved; the same as in earlier versions."""
         return content_key(self.operation_path)
 
+    @property
+    def is_of_pages(self) -> bool:
+        """Unless the whole file is one window, whose pages nobody has counted."""
+        return self.window.last is not None
+
     def start(self, progress: Progress) -> str:
         """Send the file, asking for this window."""
         return self.extractor.start(self.file(), self.content_type, self.window)

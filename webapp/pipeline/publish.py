@@ -14,6 +14,7 @@ from webapp.clock import new_id
 from webapp.db import Base, reading, session
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.library import names
+from webapp.library.searchable import WORDS
 from webapp.pipeline import replaced
 from webapp.pipeline.artifacts import clear_away
 from webapp.pipeline.chunk import StagedChunk, load_chunks
@@ -29,11 +30,15 @@ from webapp.runs.stages import PUBLISH
 from webapp.search import index, values
 from webapp.search.index import NewChunk
 from webapp.search.values import NamedValue
+from webapp.statistics import incidents
+from webapp.statistics.incidents import IncidentName
 
 TITLE_CHARACTERS_MAX = 300
-# The artifacts that readers are served: a document has its Markdown, a recording all of these.
+# Of so many passages and more, a new result that has less than half is worth an alert.
+LOSS_PASSAGES_MIN = 20
+# The artifacts that readers are served: a document has its Markdown, a scan its words, a recording all others.
 _documents = cast(Table, Document.__table__)
-PUBLISHED = ("markdown", "audio", "sound", "transcript", "analysis")
+PUBLISHED = ("markdown", WORDS, "audio", "sound", "transcript", "analysis")
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ def _gather(context: StageContext) -> Result:
         title=_title(extraction),
         artifacts=_published(context),
         found_values=values.values_in(
-            chunks, [NamedValue(each.name, each.value, each.page) for each in extraction.fields]
+            chunks, [NamedValue(each.name, each.value, each.page, each.kind) for each in extraction.fields]
         ),
     )
 
@@ -144,7 +149,7 @@ def _title(extraction: Extraction) -> str | None:
 
 def _pages_read(extraction: Extraction) -> int | None:
     """How many pages gave text; None where the format has no pages, or the reader does not tell which text is whose."""
-    # Never 0, which stands for a file that nothing reads: there is text, or this would not be published.
+    # Never 0, which means a file that nothing reads: there is text, or this would not be published.
     return sum(1 for page in extraction.pages if page.text.strip()) or None
 
 
@@ -155,6 +160,8 @@ def _store(context: StageContext, result: Result) -> Stored:
     if not context.is_first_result:
         _remove_old(org_id, document_id, result.artifacts)
     changed = index.replace(org_id, document_id, result.chunks, result.stored)
+    if len(result.stored) >= LOSS_PASSAGES_MIN and 2 * len(result.chunks) < len(result.stored):
+        incidents.record(IncidentName.PASSAGES_LOST, number=len(result.stored) - len(result.chunks))
     values.add(org_id, document_id, result.found_values)
     _add_fields(org_id, document_id, result.extraction.fields)
     _add_tables(org_id, document_id, result.extraction)
@@ -213,6 +220,9 @@ def _add_fields(org_id: UUID, document_id: UUID, fields: Sequence[Field]) -> Non
             "confidence": _share(field.confidence),
             "page": field.page,
             "polygon": _finite(field.polygon),
+            "kind": field.kind,
+            "normalized": field.normalized,
+            "doubt": field.doubt,
         }
         for ordinal, field in enumerate(fields)
     ]
@@ -227,6 +237,8 @@ def _add_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> None
             "page": table.page,
             "caption": table.caption,
             "rows": [list(row) for row in table.rows],
+            "columns": list(table.columns) or None,
+            "values": [list(each) for each in table.values] or None,
         }
         for ordinal, table in enumerate(extraction.tables)
     ]

@@ -32,6 +32,7 @@ from webapp.pipeline.paid_calls.reservations import Call, Wanted, end_found, res
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import BlobMissing, OperationLost, ProviderError, ProviderUnavailable, RateLimited
 from webapp.providers.ports import BlobStore, Done, Failed, Polled, StillRunning
+from webapp.runs.checkpoint import count_piece, note_pages
 
 Result = TypeVar("Result")
 Progress = Callable[[float], None]
@@ -64,6 +65,11 @@ class RemotePiece(ABC, Generic[Result]):
     def timeout_seconds(self) -> float | None:
         """How long the call may take, where that is not PROVIDER_TIMEOUT_SECONDS."""
         return None
+
+    @property
+    def is_of_pages(self) -> bool:
+        """Whether its units are pages of one document, of which people are told how many are read."""
+        return False
 
     @abstractmethod
     def start(self, progress: Progress) -> str | bytes:
@@ -279,11 +285,18 @@ class RemoteWork(Generic[Result]):
         with self.context.transaction():
             self._book(piece, operation, units, "ok")
             answered = len(self.pieces) - self.unanswered()
+            self._note_pages()
+            count_piece(self.context.checkpoint)
             self.context.remember(ANSWERED, answered, answered / len(self.pieces))
         # An operation that stays does no harm: its answer is looked for first.
         with suppress(ProviderError):
             piece.forget(operation.id)
             self._remove_operation(piece)
+
+    def _note_pages(self) -> None:
+        if all(piece.is_of_pages for piece in self.pieces):
+            done = sum(piece.units for piece in self.pieces if piece.answer_path in self._stored)
+            note_pages(self.context.checkpoint, done, sum(piece.units for piece in self.pieces))
 
     def _end(self, piece: RemotePiece[Result], operation: StartedOperation, error: ProviderError) -> None:
         """End an operation without an answer: "error", or "unknown" where the service lost it and may charge."""

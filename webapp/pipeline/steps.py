@@ -22,11 +22,14 @@ from webapp.documents import events
 from webapp.documents.states import EventKind
 from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed, Waits
 from webapp.jobs.queue import WAITS_FOR, JobQueue, Lease, LeaseLost
+from webapp.jobs.sealed_passwords import PasswordSeal
 from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.pipeline.paid_calls.prices import Prices
-from webapp.pipeline.unsaved import Stored, Unsaved, UnsavedBlob
+from webapp.pipeline.unsaved import Stored, Unsaved, UnsavedBlob, raise_progress
 from webapp.provider_errors import ProviderError, RateLimited
 from webapp.providers.ports import Providers
+from webapp.runs import lifecycle
+from webapp.runs.checkpoint import WAITS_IN, count_piece, note_pages
 from webapp.runs.stages import Step, progress_at
 from webapp.search.neighbours import Rules
 
@@ -38,8 +41,8 @@ PROGRESS_EVERY_SECONDS = 1.0
 RETRY_PAUSE_SECONDS = 1.0
 RETRY_AFTER_SECONDS_MAX = 30.0
 MESSAGE_LENGTH_MAX = 300
-# The checkpoint's entry for the step in which the job began to wait.
-WAITS_IN = "waits_in"
+# The checkpoint's entry for the program that works the stage off over HTTP; the next stage's job does not inherit it.
+HTTP_WORKER = "http_worker"
 
 
 class Stopping(Protocol):
@@ -71,6 +74,7 @@ class StageContext:
     times: CallTimes = field(default_factory=CallTimes)
     spend_per_day: float = 0.0
     pages_max: int = 0
+    seal: PasswordSeal | None = None
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
     parsed: dict[str, Any] = field(init=False, default_factory=dict)
@@ -206,7 +210,7 @@ class StageContext:
             return
         try:
             with self.transaction():
-                self.checkpoint["progress"] = progress_at(self.lease.stage, step, fraction)
+                raise_progress(self.checkpoint, progress_at(self.lease.stage, step, fraction))
                 self.queue.checkpoint(self.lease, self.checkpoint)
         except DATABASE_ERRORS as error:
             if trouble_of(error) is None:
@@ -217,8 +221,19 @@ class StageContext:
         self.checkpoint[name] = value
         step = self.current
         if fraction is not None and step is not None:
-            self.checkpoint["progress"] = progress_at(self.lease.stage, step, fraction)
+            raise_progress(self.checkpoint, progress_at(self.lease.stage, step, fraction))
         self.queue.checkpoint(self.lease, self.checkpoint)
+
+    def save_pages(self, done: int, total: int) -> None:
+        """Commit that one window of pages more is saved, and how many pages are read now."""
+        with self.transaction():
+            count_piece(self.checkpoint)
+            note_pages(self.checkpoint, done, total)
+            self.queue.checkpoint(self.lease, self.checkpoint)
+
+    def count_later(self) -> None:
+        """Count one batch more with the next commit."""
+        self.later(lambda: count_piece(self.checkpoint))
 
     def step(
         self,
@@ -234,9 +249,8 @@ class StageContext:
         """
         self.check()
         self.current = step
-        # A stored last step would have ended its job, so it can't be done already.
-        if end is None and self._is_done(step):
-            self._add(Unsaved(step, EventKind.STEP_REUSED, {"from": "checkpoint"}))
+        if self._is_done(step):
+            self._reuse(step, end)
             return
         if self.checkpoint.pop(WAITS_IN, None) != step.doing:
             self._add(Unsaved(step, EventKind.STEP_STARTED))
@@ -253,6 +267,31 @@ class StageContext:
             self.save()
         else:
             self.save_if_due()
+
+    def begin(self, step: Step) -> None:
+        """Store that a step has begun whose result comes later, from elsewhere: `step` goes on with it. LeaseLost."""
+        self.current = step
+        self.checkpoint[WAITS_IN] = step.doing
+        with self._saving:
+            self._unsaved.append(Unsaved(step, EventKind.STEP_STARTED))
+        self.save()
+
+    def hand_on(self, stage: str, *, max_attempts: int | None = None, delay_seconds: float = 0) -> None:
+        """End the job and enqueue that of the next stage with this checkpoint: the `end` of a stage's last step."""
+        attempts = self.job_attempts if max_attempts is None else max_attempts
+        checkpoint = {name: value for name, value in self.checkpoint.items() if name != HTTP_WORKER}
+        lifecycle.hand_on(
+            self.queue, self.lease, stage, max_attempts=attempts, checkpoint=checkpoint, delay_seconds=delay_seconds
+        )
+
+    def _reuse(self, step: Step, end: Callable[[], object] | None) -> None:
+        reused = Unsaved(step, EventKind.STEP_REUSED, {"from": "checkpoint"})
+        if end is None:
+            self._add(reused)
+            return
+        # A stored last step ends its job. That it is done means that an earlier version had more steps behind it.
+        with self.transaction(reused):
+            end()
 
     def _is_done(self, step: Step) -> bool:
         if step.done not in self.checkpoint["completed_stages"]:

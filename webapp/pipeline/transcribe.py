@@ -11,10 +11,10 @@ from pathlib import Path
 
 from webapp.pipeline.artifacts import artifact_path, digest, read_artifact
 from webapp.pipeline.audio import load_sound, speech
-from webapp.pipeline.extract import find_source
 from webapp.pipeline.paid_calls.kept_answers import operation_path
 from webapp.pipeline.paid_calls.ledger import record_saved
 from webapp.pipeline.remote_work import Progress, RemotePiece, RemoteWork, local_file
+from webapp.pipeline.source import find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.provider_errors import BadInput, FailureCode, OperationLost
@@ -23,7 +23,6 @@ from webapp.providers.speech_ports import UNKNOWN_LANGUAGE, Clip, Operation, Rec
 from webapp.providers.speech_text import speaker_name
 from webapp.readers.language import guess_language
 from webapp.readers.sound.levels import clips
-from webapp.runs import lifecycle
 from webapp.runs.stages import ANALYZE, START_TRANSCRIPTION, TRANSCRIBE, TRANSCRIBE_POLL
 
 OPERATION = "transcribe"
@@ -84,12 +83,9 @@ def transcribe_start(context: StageContext) -> None:
         START_TRANSCRIPTION,
         lambda: _start(context),
         lambda started: _store_started(context, started),
-        end=lambda: lifecycle.hand_on(
-            context.queue,
-            context.lease,
+        end=lambda: context.hand_on(
             TRANSCRIBE_POLL,
             max_attempts=context.poll_attempts,
-            checkpoint=context.checkpoint,
             delay_seconds=speech(context).recogniser.result_wait_seconds if context.checkpoint[UNANSWERED] else 0,
         ),
     )
@@ -101,9 +97,7 @@ def transcribe_poll(context: StageContext) -> None:
         TRANSCRIBE,
         lambda: _assemble(context),
         lambda result: Stored(artifacts={"transcript": result[0]}, details={"segments": result[1]}),
-        end=lambda: lifecycle.hand_on(
-            context.queue, context.lease, ANALYZE, max_attempts=context.job_attempts, checkpoint=context.checkpoint
-        ),
+        end=lambda: context.hand_on(ANALYZE),
     )
 
 

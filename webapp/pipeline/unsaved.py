@@ -8,6 +8,7 @@ from typing import Any
 
 from webapp.clock import monotonic, utc_now
 from webapp.documents.states import EventKind
+from webapp.runs.checkpoint import count_piece
 from webapp.runs.stages import Step, progress_at
 
 
@@ -52,16 +53,22 @@ class Unsaved:
         name = self.step.artifact
         if self.kind is EventKind.STEP_STARTED:
             self._stamp(checkpoint, self.step.doing)
-            checkpoint["progress"] = progress_at(stage, self.step, 0.0)
+            raise_progress(checkpoint, progress_at(stage, self.step, 0.0))
         elif stored is not None:
             own = {name: made[name]} if name and name in made else {}
             checkpoint["artifacts"] = {**checkpoint["artifacts"], **own, **stored.artifacts}
             done = [each for each in checkpoint["completed_stages"] if each != self.step.done]
             checkpoint["completed_stages"] = [*done, self.step.done]
             self._stamp(checkpoint, self.step.done)
-            checkpoint["progress"] = progress_at(stage, self.step, 1.0)
+            raise_progress(checkpoint, progress_at(stage, self.step, 1.0))
+            count_piece(checkpoint)
 
     def _stamp(self, checkpoint: dict[str, Any], name: str) -> None:
         at = utc_now() - timedelta(seconds=monotonic() - self.at)
         checkpoint["processing_stage"] = name
         checkpoint["stage_timestamps"] = {**checkpoint["stage_timestamps"], name: at.isoformat()}
+
+
+def raise_progress(checkpoint: dict[str, Any], progress: float) -> None:
+    """Note the progress, which never falls: a run that goes on where another ended begins with that one's."""
+    checkpoint["progress"] = max(float(checkpoint.get("progress", 0.0)), progress)

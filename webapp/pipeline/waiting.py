@@ -15,9 +15,7 @@ from webapp.jobs.interruptions import Waits, WaitsForOthers
 from webapp.jobs.queue import WAITS_FOR, JobQueue, Lease
 from webapp.pipeline.steps import StageContext
 from webapp.runs import transitions
-
-# The checkpoint's entry for when the job began to wait.
-WAITS_SINCE = "waits_for_others_since"
+from webapp.runs.checkpoint import WAITS_SINCE
 
 
 def wait(context: StageContext, waits: WaitsForOthers | Waits) -> None:

@@ -92,6 +92,19 @@ class AnyExtractor(Protocol):
         """Raise ProviderUnavailable unless the extractor is ready for work."""
 
 
+class KeptParts(Protocol):
+    """Where an extractor keeps what it has read of one file, so that a later attempt goes on from there."""
+
+    def get(self, name: str) -> bytes | None:
+        """Give a part that was kept; None where there is none."""
+
+    def put(self, name: str, data: bytes, done: int, total: int) -> None:
+        """Keep a part, after which so many pages of all are read; whatever is raised here ends the reading."""
+
+    def seconds_left(self) -> float:
+        """How long the reading may go on; 0 where its time is over."""
+
+
 class Extractor(AnyExtractor, Protocol):
     """Turns a file's bytes into text, fields and tables while its caller waits."""
 
@@ -102,8 +115,12 @@ class Extractor(AnyExtractor, Protocol):
         *,
         timeout_seconds: float,
         progress: Callable[[float], None],
+        parts: KeptParts | None = None,
     ) -> Extraction:
-        """Read a file; `progress` hears fractions from 0 to 1 that never fall."""
+        """Read a file; `progress` hears fractions from 0 to 1 that never fall.
+
+        What takes long is read in parts, each of which may take `timeout_seconds`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +207,32 @@ class Embedder(Protocol):
         """Raise ProviderUnavailable unless the embedder is ready for work."""
 
 
+class FileOpener(Protocol):
+    """Opens files that are locked by a password."""
+
+    def open(self, source: Path, target: Path, password: str, *, timeout_seconds: float) -> None:
+        """Write what a file holds behind its password to `target`, an empty file.
+
+        BadInput says whether the password is wrong, or no password helps. No error quotes the password.
+        """
+
+
 class PageArtist(Protocol):
-    """Draws pages of PDFs for people to look at. One org's pages never take all the seats there are."""
+    """Draws pages of PDFs and picture files for people to look at; one org's never take all the seats there are."""
 
     def draw(
         self, source: Path, number: int, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
     ) -> bytes | None:
         """Draw a page as PNG that fits a box of so many pixels; None where there is no such page."""
+
+
+class SearchablePdfMaker(Protocol):
+    """Makes a PDF of a scan's pages in which the words that OCR read can be found; one at a time."""
+
+    def make(
+        self, source: Path, words: Path, *, is_pdf: bool, pages_max: int, timeout_seconds: float, org: str = ""
+    ) -> BinaryIO:
+        """Make one of a file and its words, and open it; it is gone once it is closed."""
 
 
 def _none_earlier(model: str) -> Embedder | None:
@@ -217,6 +253,8 @@ class Providers:
     remote_extractor: RemoteExtractor | None = None
     speech: SpeechProviders | None = None
     artist: PageArtist | None = None
+    searchable: SearchablePdfMaker | None = None
+    opener: FileOpener | None = None
     copies: Callable[[str], AbstractContextManager[Path]] | None = None
     earlier_embedder: Callable[[str], Embedder | None] = _none_earlier
 

@@ -114,9 +114,15 @@ def _clean_page(page: Page) -> Page:
 
 def _clean_field(field: Field) -> Field:
     name = clean_line(field.name) or ""
-    return replace(field, name=name, value=clean_text(field.value, VALUE_CHARACTERS_MAX))
+    normalized = None if field.normalized is None else clean_text(field.normalized, VALUE_CHARACTERS_MAX)
+    return replace(field, name=name, value=clean_text(field.value, VALUE_CHARACTERS_MAX), normalized=normalized)
 
 
 def _clean_table(table: Table) -> Table:
     rows = tuple(tuple(clean_text(cell, CELL_CHARACTERS_MAX) for cell in row) for row in table.rows)
-    return replace(table, rows=rows, caption=clean_line(table.caption))
+    values = tuple(
+        (row, column, clean_text(value, CELL_CHARACTERS_MAX) if isinstance(value, str) else value)
+        for row, column, value in table.values
+        if 0 <= row < len(rows) and 0 <= column < len(rows[row])
+    )
+    return replace(table, rows=rows, caption=clean_line(table.caption), values=values)

@@ -4,6 +4,7 @@ It lies with the readers, since the sandboxed ones build it too and import nothi
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from webapp.typed_json import TypedJson
 
@@ -15,7 +16,9 @@ class Field:
     """A named value found in a document.
 
     `polygon` is x, y of the four corners, clockwise from the top left, in the unit of the page's
-    width and height with the origin at its top left.
+    width and height with the origin at its top left. `value` is as the document writes it. Where the reader knows
+    what the value means, `kind` says it ("due_date"), and `normalized` is the value as programs read it
+    ("2026-05-17", "1234.50"). `doubt` is the code of what contradicts it.
     """
 
     name: str
@@ -23,15 +26,24 @@ class Field:
     confidence: float | None = None
     page: int | None = None
     polygon: tuple[float, ...] | None = None
+    kind: str | None = None
+    normalized: str | None = None
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as rows of cell texts; the first row is the heading where there is one."""
+    """A table as rows of cell texts; the first row is the heading where there is one.
+
+    `columns` says what each column holds ("quantity", "amount"), where the reader knows.
+    """
 
     page: int | None
     rows: tuple[tuple[str, ...], ...]
     caption: str | None = None
+    columns: tuple[str, ...] = ()
+    values: tuple[tuple[int, int, int | float | str], ...] = ()
+    """Row, column and value of each cell that is shown in another way: 0.125 of "12.5%", 2026-03-04 of "4 March"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +55,23 @@ class Word:
     polygon: tuple[float, ...] | None = None
 
 
+class PageState(StrEnum):
+    """Where a page's text comes from, or why there is none."""
+
+    OWN_TEXT = "own_text"
+    """The file holds the text."""
+    OCR = "ocr"
+    """It was read from the page's picture."""
+    NEEDS_OCR = "needs_ocr"
+    """There is a picture, and no text of use."""
+    UNKNOWN_SCRIPT = "unknown_script"
+    """It was tried, and no data for its letters is installed."""
+    NO_TEXT = "no_text"
+    """It was tried, and nothing is written there; or the page is blank."""
+    LOST = "lost"
+    """It could not be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page's plain text and size, and its words where the extractor gives their positions."""
@@ -52,6 +81,11 @@ class Page:
     width: float | None = None
     height: float | None = None
     words: tuple[Word, ...] = ()
+    state: PageState = PageState.OWN_TEXT
+    confidence: float | None = None
+    """How sure OCR is of its letters, on average."""
+    turned: int = 0
+    """By how many degrees, against the clock, the page's picture is turned to be upright."""
 
 
 @dataclass(frozen=True, slots=True)

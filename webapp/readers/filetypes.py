@@ -14,11 +14,14 @@ CSV, TSV = "text/csv", "text/tab-separated-values"
 MAIL, MAILBOX = "message/rfc822", "application/mbox"
 OPEN = "application/vnd.oasis.opendocument."
 OLE, RTF = "application/x-ole-storage", "application/rtf"
+DOC, XLS, PPT = "application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint"
+MSG = "application/vnd.ms-outlook"
 _PICTURES, _SOUND = "pictures of pages", "recordings"
 _TEXT = "webapp.readers.text:parse_text"
 _MAIL = "webapp.readers.mail.read:"
 _DATA = "webapp.readers.data.read:"
 _WEB = "webapp.readers.web.read:"
+_OLD = "webapp.readers.ole.read:parse_ole"
 _DOCUMENT, _RICH_TEXT = "webapp.readers.office.read:parse_office", "webapp.readers.office.rtf:parse_rtf"
 
 
@@ -34,7 +37,7 @@ class FileType:
     marks: tuple[tuple[int, bytes], ...] = ()
     """Bytes that it begins with, and where they are."""
     members: tuple[bytes, ...] = ()
-    """What tells it from other zip containers: a word in its first member, or the folder that its members stand in."""
+    """What tells it from other zip containers: a word in its first member, or the folder that its members are in."""
     group: str = ""
     """What the pages call all files of this sort, where they say what is read here; empty where nobody reads it."""
     reader: str = ""
@@ -46,6 +49,16 @@ class FileType:
     def is_archive(self) -> bool:
         """Whether other files lie in it."""
         return self.label.endswith(" archive")
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether it is a picture of pages, which OCR reads."""
+        return self.group == _PICTURES
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is a file of an old Office version or of Outlook, of which not all can be read."""
+        return self.reader == _OLD
 
     @property
     def badge(self) -> str:
@@ -109,15 +122,24 @@ FILE_TYPES = (
         group="OpenDocument",
         reader=_DOCUMENT,
     ),
+    FileType(DOC, "old Word document", (".doc", ".dot"), group="Word", reader=_OLD),
+    FileType(XLS, "old Excel workbook", (".xls", ".xlt"), group="Excel", reader=_OLD),
+    FileType(PPT, "old PowerPoint presentation", (".ppt", ".pps", ".pot"), group="PowerPoint", reader=_OLD),
     FileType(RTF, "RTF document", (".rtf",), ((0, b"{\\rtf"),), group="RTF", reader=_RICH_TEXT),
     FileType(ZIP, "ZIP archive", (".zip",)),
     FileType("image/png", "PNG image", (".png",), ((0, b"\x89PNG\r\n\x1a\n"),), group=_PICTURES),
     FileType("image/jpeg", "JPEG image", (".jpg", ".jpeg"), ((0, b"\xff\xd8\xff"),), group=_PICTURES),
     FileType("image/tiff", "TIFF image", (".tif", ".tiff"), ((0, b"II*\0"), (0, b"MM\0*")), group=_PICTURES),
     FileType("image/bmp", "BMP image", (".bmp",), ((0, b"BM"),), group=_PICTURES),
-    FileType("image/heic", "HEIC image", (".heic",), ((4, b"ftyphei"),), group=_PICTURES),
-    FileType("image/gif", "GIF image", (".gif",), ((0, b"GIF87a"), (0, b"GIF89a"))),
-    FileType("image/webp", "WebP image", (), ((8, b"WEBP"),)),
+    FileType(
+        "image/heic",
+        "HEIC image",
+        (".heic", ".heif"),
+        ((4, b"ftyphei"), (4, b"ftyphev"), (4, b"ftypmif1"), (4, b"ftypmsf1")),
+        group=_PICTURES,
+    ),
+    FileType("image/gif", "GIF image", (".gif",), ((0, b"GIF87a"), (0, b"GIF89a")), group=_PICTURES),
+    FileType("image/webp", "WebP image", (".webp",), ((8, b"WEBP"),), group=_PICTURES),
     FileType("image/svg+xml", "SVG image"),
     FileType("image/vnd.djvu", "DjVu document", (), ((0, b"AT&TFORM"),)),
     FileType(PLAIN, "plain text", (".txt", ".text", ".log", ".json"), group="plain text", reader=_TEXT),
@@ -128,6 +150,7 @@ FILE_TYPES = (
     FileType(XML, "XML file", (".xml", ".rss", ".atom"), group="XML", reader=_WEB + "parse_xml"),
     FileType(MAIL, "e-mail", (".eml",), group="e-mail", reader=_MAIL + "parse_message"),
     FileType(MAILBOX, "mailbox", (".mbox",), group="e-mail", reader=_MAIL + "parse_mailbox"),
+    FileType(MSG, "Outlook message", (".msg",), group="e-mail", reader=_OLD),
     FileType("audio/wav", "WAV recording", (".wav", ".wave"), ((8, b"WAVE"),), group=_SOUND, demuxer="wav"),
     FileType("audio/mpeg", "MP3 recording", (".mp3", ".mp2"), ((0, b"ID3"),), group=_SOUND, demuxer="mp3"),
     FileType(

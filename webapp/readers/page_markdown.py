@@ -18,6 +18,7 @@ _PAGE_NUMBER = re.compile(
 # In words that programs use; Markdown gives an underscore between letters no meaning.
 _ESCAPED_UNDERSCORE = re.compile(r"(?<=\w)\\_(?=\w)")
 _OUR_MARK = re.compile(r"<!(?=--\s*page\b)", re.IGNORECASE)
+_MARK = re.compile(rf"^{re.escape(PAGE_MARK).replace(re.escape('{number}'), '([0-9]{1,7})')}$", re.MULTILINE)
 _EMPTY_FENCE = re.compile(r"```\w*\s*```")
 _HEADING = re.compile(r"^#{1,6}\s+(.+)$", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<!\\)(\*{1,3}|(?:(?<!`)|(?<=\\`))`++)(?=\S)(.{1,400}?)(?<=\S)\1")
@@ -29,6 +30,12 @@ def assemble(pages: Sequence[str]) -> str:
     return "\n\n".join(
         f"{PAGE_MARK.format(number=number)}\n\n{text}".rstrip() for number, text in enumerate(pages, start=1)
     )
+
+
+def taken_apart(markdown: str) -> dict[int, str]:
+    """The pages' texts by their numbers, out of what `assemble` made."""
+    parts = _MARK.split(markdown)
+    return {int(number): text.strip() for number, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def without_marks(text: str) -> str:

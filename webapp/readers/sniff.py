@@ -6,19 +6,23 @@ from codecs import getincrementaldecoder
 from webapp.readers.cleaning import BOMS, looks_binary, unmarked_utf16
 from webapp.readers.filetypes import (
     CSV,
+    DOC,
     EPUB,
     FILE_TYPES,
     HTML,
     MAIL,
     MAILBOX,
     MARKDOWN,
+    MSG,
     OCTETS,
     OFFICE,
     OLE,
     OPEN,
     PDF,
     PLAIN,
+    PPT,
     TSV,
+    XLS,
     XML,
     ZIP,
     FileType,
@@ -47,7 +51,12 @@ _ELEMENT = re.compile(rb"<[!A-Za-z_][^<>]{0,1000}+>")
 _BY_NAME, _OTHER_TEXT = {MARKDOWN, CSV, TSV}, {XML, MAIL, MAILBOX}
 _MARKS = tuple((offset, mark, each) for each in FILE_TYPES for offset, mark in each.marks)
 # Encrypted documents of new Office versions lie in the container of the old ones, which have these streams.
-_OLD_STREAMS = tuple(name.encode("utf-16-le") for name in ("WordDocument", "Workbook", "PowerPoint Document"))
+_OLD_STREAMS = {
+    name.encode("utf-16-le"): content_type
+    for name, content_type in {
+        "WordDocument": DOC, "PowerPoint Document": PPT, "__properties_version1.0": MSG, "Workbook": XLS,
+    }.items()
+}  # fmt: skip
 # Members that every document has; their names may come first where the telling ones do not.
 _OFFICE_MEMBERS = (b"[content_types].xml", b"_rels/", b"docprops/", b"customxml/")
 _OPEN_MEMBERS = (
@@ -117,10 +126,12 @@ def _member_names(head: bytes) -> list[bytes]:
 
 
 def _locked(head: bytes, filename: str) -> FileType:
-    """What an old container is: one whose name promises a new document is that one, locked by a password."""
+    """What an old container is, by its streams, or else its name: a new document in it is locked by a password."""
+    for stream, content_type in _OLD_STREAMS.items():
+        if stream in head:
+            return filetype(content_type)
     promised = promised_by(filename) or ""
-    is_new = promised.startswith(OFFICE) and not any(stream in head for stream in _OLD_STREAMS)
-    return filetype(promised if is_new else OLE)
+    return filetype(promised if promised.startswith(OFFICE) or filetype(promised).is_old else OLE)
 
 
 def _is_pdf(head: bytes, filename: str) -> bool:
@@ -177,7 +188,7 @@ def _markup(body: bytes, promised: str | None) -> FileType | None:
         return filetype("image/svg+xml")
     if is_declared:
         return filetype(XML)
-    # A part of a page, or a file that does without the declaration: tags alone stand in many a text.
+    # A part of a page, or a file that does without the declaration: many a text has tags.
     if promised == HTML and _ELEMENT.search(body):
         return filetype(HTML)
     return filetype(XML) if promised == XML and _ELEMENT.match(body) else None

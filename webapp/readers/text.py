@@ -17,13 +17,7 @@ NAME = "local"
 
 def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     """Read the text file at `source`; the answer is an Extraction as plain data."""
-    source, bytes_max = Path(str(arguments["source"])), int(str(arguments["bytes_max"]))
-    if source.stat().st_size > bytes_max:
-        raise BadInput(f"more than {bytes_max} bytes of text", code=FailureCode.TOO_LARGE)
-    decoded = decode(source.read_bytes())
-    text = without_marks(clean_text(decoded.text))
-    if not text.strip():
-        raise BadInput("nothing but white space", code=FailureCode.EMPTY)
+    text, warnings = read_text(arguments)
     report.progress(0.9)
     extraction = Extraction(
         extractor=NAME,
@@ -31,7 +25,7 @@ def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         markdown=text,
         title=first_heading(text) if arguments["markdown"] else None,
         language=guess_language(text),
-        warnings=decoded.warnings,
+        warnings=warnings,
     )
     return asdict(extraction)
 
@@ -39,3 +33,15 @@ def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
 def ready(_: dict[str, object], __: Report) -> bool:
     """Answer: that is all it takes to see that children can be started."""
     return True
+
+
+def read_text(arguments: dict[str, object]) -> tuple[str, tuple[str, ...]]:
+    """The clean text of the file at `source`, and what its reader should know of it; BadInput where there is none."""
+    source, bytes_max = Path(str(arguments["source"])), int(str(arguments["bytes_max"]))
+    if source.stat().st_size > bytes_max:
+        raise BadInput(f"more than {bytes_max} bytes of text", code=FailureCode.TOO_LARGE)
+    decoded = decode(source.read_bytes())
+    text = without_marks(clean_text(decoded.text))
+    if not text.strip():
+        raise BadInput("nothing but white space", code=FailureCode.EMPTY)
+    return text, decoded.warnings

@@ -4,7 +4,7 @@ Locks are always taken in one order, job before document, because a worker's tra
 fence). So a run that is ended from outside has its jobs ended first.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -13,14 +13,18 @@ from webapp.db import session, transaction
 from webapp.db.errors import Trouble
 from webapp.documents import events
 from webapp.documents.states import EventKind, FailureType, LiveRun, RunState, RunTrigger
+from webapp.jobs import failures
 from webapp.jobs.queue import JobError, JobQueue, JobSnapshot, Lease, NewJob, Reset
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus, Priority
 from webapp.provider_errors import BadInput, ProviderError, RateLimited
 from webapp.runs import transitions
 from webapp.runs.abandoned_calls import abandon_calls
+from webapp.runs.checkpoint import inherited
 from webapp.runs.stages import first_stage
 from webapp.runs.transitions import Ended
+from webapp.statistics import incidents
+from webapp.statistics.incidents import IncidentName
 
 
 class EndCode(StrEnum):
@@ -31,6 +35,7 @@ class EndCode(StrEnum):
     WORKER_DIED = "worker_died"
     RUN_TIMED_OUT = "run_timed_out"
     UNEXPECTED = "unexpected"
+    HTTP_WORKER_FAILED = "http_worker_failed"
 
 
 class JobRefusal(StrEnum):
@@ -63,6 +68,7 @@ def queue_run(
     """
     with transaction(org_id):
         run = transitions.create(org_id, document_id, trigger)
+        failures.supersede(document_id, run.id)
         job = NewJob(
             org_id=org_id,
             run=LiveRun(run.id, org_id, document_id),
@@ -184,25 +190,10 @@ def wait_for_space(queue: JobQueue, lease: Lease, seconds: float) -> None:
         _record(lease, EventKind.JOB_WAITS, None, {"storage": Trouble.FULL})
 
 
-def time_out_run(queue: JobQueue, run: LiveRun) -> bool:
-    """End a run that exceeded its time limit; its worker, if there is one, can write nothing more."""
-    error = JobError(EndCode.RUN_TIMED_OUT, "the run exceeded its time limit")
-    return _end_from_outside(queue, run, lambda: queue.fail_run(run.id, error), lambda: transitions.time_out(run.id))
-
-
-def time_out_own_run(queue: JobQueue, lease: Lease) -> None:
-    """End a run that exceeded its time limit, by its own worker; LeaseLost."""
-    with transaction(lease.org_id):
-        queue.fence(lease)
-        if lease.run is None or not time_out_run(queue, lease.run):
-            # The run has succeeded already: only the job that follows it took too long.
-            queue.fail(lease, JobError(EndCode.RUN_TIMED_OUT, "the job exceeded its time limit"), permanent=True)
-
-
 def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
     """End a run as FAILED whose process is gone, where no worker will go on with it."""
     error = JobError(EndCode.PROCESS_TERMINATED, "the process that worked on it ended before it was done")
-    return _end_from_outside(
+    return end_from_outside(
         queue,
         run,
         lambda: queue.fail_run(run.id, error),
@@ -213,13 +204,15 @@ def terminate_run(queue: JobQueue, run: LiveRun) -> bool:
 def cancel_run(queue: JobQueue, org_id: UUID, document_id: UUID, run_id: UUID, by: str | None = None) -> bool:
     """End a run as CANCELLED for a person; False if it had ended before, or is not this document's.
 
-    Its worker, if there is one, can write nothing more.
+    Its worker, if there is one, can write nothing more. Where it has just reached its time limit and another run goes
+    on, that one is meant.
     """
-    run = LiveRun(run_id, org_id, document_id)
     with transaction(org_id):
         if not transitions.is_of(run_id, org_id, document_id):
             return False
-        return _end_from_outside(queue, run, lambda: queue.cancel_run(run_id), lambda: transitions.cancel(run_id, by))
+        run_id = transitions.last_of_chain(run_id, document_id)
+        run = LiveRun(run_id, org_id, document_id)
+        return end_from_outside(queue, run, lambda: queue.cancel_run(run_id), lambda: transitions.cancel(run_id, by))
 
 
 def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = None) -> JobRefusal | None:
@@ -240,6 +233,12 @@ def reset_silent(queue: JobQueue, silent_seconds: float) -> list[Reset]:
     return _take_back(lambda: queue.reset_stale(silent_seconds, error), queue, error)
 
 
+def reset_silent_http(queue: JobQueue, silent_seconds: float) -> list[Reset]:
+    """Take jobs back from silent programs that work over HTTP; where it was the last attempt, the run fails."""
+    error = JobError(EndCode.WORKER_SILENT, "the program that worked over HTTP sent no heartbeat for too long")
+    return _take_back(lambda: queue.reset_stale_http(silent_seconds, error), queue, error)
+
+
 def reset_worker(queue: JobQueue, worker: str) -> list[Reset]:
     """Take jobs back from a dead worker; where it was the last attempt, the run fails."""
     error = JobError(EndCode.WORKER_DIED, "the worker died")
@@ -249,6 +248,8 @@ def reset_worker(queue: JobQueue, worker: str) -> list[Reset]:
 def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobError) -> list[Reset]:
     with transaction(everywhere=True):
         found = reset()
+        if found:
+            incidents.record(IncidentName.JOB_TAKEN_BACK, error.code, len(found))
         abandon_calls([one.job_id for one in found if one.status is JobStatus.FAILED])
         for one in found:
             if one.run is None:
@@ -258,7 +259,7 @@ def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobErro
             events.record(*ids, EventKind.JOB_RESET, job_id=one.job_id, details=details)
             if one.status is JobStatus.FAILED:
                 ended = transitions.fail(one.run.id, FailureType.ATTEMPTS_EXHAUSTED, error.code, error.message)
-                _let_next_in(queue, ended)
+                _after_failure(queue, one.run, ended)
         return found
 
 
@@ -289,7 +290,19 @@ def retry_job(
         if not isinstance(outcome, JobRefusal):
             requested = EventKind.RETRY_REQUESTED
             events.record(org_id, document_id, outcome, requested, job_id=job.id, details={"by": by})
+            failures.mark_retried(job.id, by)
         return outcome
+
+
+def restore_jobs(queue: JobQueue, org_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+    """Open discarded failures again; those whose document was processed again meanwhile are superseded."""
+    with transaction(org_id):
+        opened = failures.reopen(org_id, ids)
+        for document_id in {job.run.document_id for job in queue.of_ids(opened) if job.run}:
+            newest = transitions.newest_of(document_id)
+            if newest is not None:
+                failures.supersede(document_id, newest)
+        return opened
 
 
 def _go_on(queue: JobQueue, job: JobSnapshot, run: LiveRun, max_attempts: int, priority: int) -> UUID:
@@ -300,7 +313,7 @@ def _go_on(queue: JobQueue, job: JobSnapshot, run: LiveRun, max_attempts: int, p
         RunTrigger.RETRY,
         max_attempts=max_attempts,
         priority=priority,
-        checkpoint=job.checkpoint,
+        checkpoint=inherited(job.checkpoint),
         stage=job.stage,
     )
 
@@ -321,7 +334,7 @@ def _repeat_follower(queue: JobQueue, job: JobSnapshot, run: LiveRun, max_attemp
     return run.id
 
 
-def _end_from_outside(
+def end_from_outside(
     queue: JobQueue, run: LiveRun, end_jobs: Callable[[], int], end_run: Callable[[], Ended | None]
 ) -> bool:
     """End the jobs, then the run; neither if the run's own worker ended it first."""
@@ -334,13 +347,29 @@ def _end_from_outside(
                     raise _Lost
         except _Lost:
             return False
-        _let_next_in(queue, ended)
+        _after_failure(queue, run, ended)
         return True
+
+
+def fail_follower(queue: JobQueue, lease: Lease, error: JobError) -> None:
+    """End a job as FAILED that follows a run which has succeeded. LeaseLost."""
+    queue.fail(lease, error, permanent=True)
+    _after_failure(queue, lease.run, None)
 
 
 def _fail(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobError) -> None:
     if lease.run is not None:
-        _let_next_in(queue, transitions.fail(lease.run.id, failure_type, error.code, scrubbed(error.message)))
+        ended = transitions.fail(lease.run.id, failure_type, error.code, scrubbed(error.message))
+        _after_failure(queue, lease.run, ended)
+
+
+def _after_failure(queue: JobQueue, run: LiveRun | None, ended: Ended | None) -> None:
+    """Make the document's next run due; where there is a newer run already, the failure is not open."""
+    if run is not None:
+        newest = transitions.newest_of(run.document_id)
+        if newest is not None and newest != run.id:
+            failures.supersede(run.document_id, newest)
+    _let_next_in(queue, ended)
 
 
 def _let_next_in(queue: JobQueue, ended: Ended | None) -> None:

@@ -9,15 +9,16 @@ from uuid import UUID
 
 from sqlalchemy import Table
 
-from webapp.accounts import audit
+from webapp.accounts import audit, rate_buckets
 from webapp.clock import monotonic
+from webapp.db import transaction
 from webapp.db.pruning import Prunable, Pruned
-from webapp.documents import model
+from webapp.documents import model, spending
 from webapp.services import Services
 
 _log = logging.getLogger(__name__)
 
-ROWS_AT_ONCE = 200
+ROWS_AT_ONCE = 500
 # Pauses, in multiples of a page's time: on SQLite only one writes at a time, and claims must not wait long.
 _PAUSES_FOR_EACH_PAGE = 3.0
 _DAY = 24 * 3600.0
@@ -26,7 +27,10 @@ _events = cast(Table, model.RunEvent.__table__)
 _calls = cast(Table, model.ProviderCall.__table__)
 # Runs themselves are never deleted.
 EVENTS = Prunable(_events, _events.c.created_at)
-CALLS = Prunable(_calls, _calls.c.created_at)
+# What was spent on a day stays known.
+CALLS = Prunable(_calls, _calls.c.created_at, kept=spending.LINE, keep=spending.keep_sums)
+# Of today and yesterday no line is deleted, whatever the settings say: what may still be spent follows from them.
+_CALL_DAYS_LEAST = 2.0
 
 Page = Callable[..., Pruned]
 
@@ -37,13 +41,19 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
     pages: dict[str, tuple[float, Page]] = {
         "jobs": (settings.queue.job_retention_days, services.queue.prune),
         "events": (settings.queue.event_retention_days, EVENTS.prune_page),
-        "calls": (settings.queue.call_retention_days, CALLS.prune_page),
+        "calls": (_call_days(settings.queue.call_retention_days), CALLS.prune_page),
         "audit": (settings.access.audit_retention_days, audit.PRUNABLE.prune_page),
     }
     done = {what: prune_all(partial(page, days * _DAY), ending) for what, (days, page) in pages.items() if days > 0}
+    with transaction(everywhere=True):
+        rate_buckets.forget_full()
     if any(done.values()):
         _log.info("old rows were removed: %s", ", ".join(f"{number} {what}" for what, number in done.items()))
     return done
+
+
+def _call_days(days: float) -> float:
+    return max(days, _CALL_DAYS_LEAST) if days else 0.0
 
 
 def prune_all(page: Page, ending: threading.Event) -> int:

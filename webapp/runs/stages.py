@@ -9,6 +9,7 @@ EXTRACT_AUDIO = "extract_audio"
 TRANSCRIBE_START = "transcribe_start"
 TRANSCRIBE_POLL = "transcribe_poll"
 ANALYZE = "analyze"
+INDEX = "index"
 DETECT_CONNECTIONS = "detect_connections"
 EMBED_ANEW = "embed_anew"
 
@@ -48,7 +49,9 @@ STAGES: dict[str, tuple[Step, ...]] = {
     EXTRACT_AUDIO: (READ_SOUND,),
     TRANSCRIBE_START: (START_TRANSCRIPTION,),
     TRANSCRIBE_POLL: (TRANSCRIBE,),
-    ANALYZE: (TAKE_NOTES, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
+    ANALYZE: (TAKE_NOTES,),
+    # From a text that an earlier stage made.
+    INDEX: (SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
     # After a result is published, which does not wait for it.
     DETECT_CONNECTIONS: (CONNECT,),
     # For a published result that needs another model's vectors.
@@ -58,7 +61,7 @@ STAGES: dict[str, tuple[Step, ...]] = {
 # Stages that together make one result, so they share one progress bar.
 PIPELINES: tuple[tuple[str, ...], ...] = (
     (PROCESS_DOCUMENT,),
-    (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE),
+    (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE, INDEX),
 )
 
 

@@ -177,6 +177,32 @@ def newest_of(document_id: UUID) -> UUID | None:
     return session().scalar(_newest_first(_runs_of(document_id)).limit(1))
 
 
+def continued_in_a_row(document_id: UUID) -> int:
+    """How many of a document's newest runs in a row went on where the run before reached its time limit."""
+    others = select(func.max(ProcessingRun.created_at)).where(
+        ProcessingRun.document_id == document_id, ProcessingRun.trigger != RunTrigger.CONTINUED
+    )
+    row = select(func.count()).where(
+        ProcessingRun.document_id == document_id,
+        ProcessingRun.trigger == RunTrigger.CONTINUED,
+        ProcessingRun.created_at >= others.scalar_subquery(),
+    )
+    return session().scalar(row) or 0
+
+
+def last_of_chain(run_id: UUID, document_id: UUID) -> UUID:
+    """The run that goes on where this one reached its time limit, or the one that goes on after that; or itself."""
+    since = select(ProcessingRun.created_at).where(ProcessingRun.id == run_id).scalar_subquery()
+    later = select(ProcessingRun.id, ProcessingRun.trigger).where(
+        ProcessingRun.document_id == document_id, ProcessingRun.created_at >= since, ProcessingRun.id != run_id
+    )
+    for later_id, trigger in session().execute(later.order_by(ProcessingRun.created_at, ProcessingRun.id)):
+        if trigger != RunTrigger.CONTINUED:
+            break
+        run_id = later_id
+    return run_id
+
+
 def live_of(document_id: UUID) -> list[UUID]:
     """The runs of a document that have not ended, newest first."""
     return list(session().scalars(_newest_first(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)))))

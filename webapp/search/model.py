@@ -33,7 +33,8 @@ class Chunk(Base):
         CheckConstraint("(embedding IS NULL) = (embedding_model IS NULL)", name="embedded"),
         CheckConstraint("page_from <= page_to", name="pages"),
         CheckConstraint("time_from <= time_to", name="times"),
-        Index("ix_chunks_org_id_document_id", "org_id", "document_id"),
+        # No index begins with the org and goes on with anything but the id: before it has statistics, PostgreSQL
+        # would read all of the org by it, for each passage that it is to find by its id.
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import LargeBinary, Select, Uuid, bindparam, func, select, text, type_coerce
+from sqlalchemy import ColumnElement, LargeBinary, Select, Uuid, bindparam, func, select, text, type_coerce
 
 from webapp.db import is_postgresql, session
 from webapp.search.model import Chunk
@@ -23,8 +23,6 @@ ROWS_PER_BLOCK = 2000
 SOURCES_PER_PRODUCT = 2000
 # Products of the same vectors differ in their last digits with the shape of the matrices.
 DECIMALS = 5
-# pgvector's own binary form: two short numbers, then the floats in network order.
-_SENT_HEADER_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class Nearest:
 
 def has_index(org_id: UUID, model: str) -> bool:
     """Whether the index is the better way."""
-    return is_postgresql() and model in INDEXED_MODELS and is_large(org_id)
+    return model in INDEXED_MODELS and is_large(org_id)
 
 
 def by_index(org_id: UUID, document_id: UUID, model: str, sources: Sequence[UUID], rules: Rules) -> list[Near]:
@@ -156,11 +154,24 @@ def _above(products: Vectors, rules: Rules) -> tuple[NDArray[np.intp], NDArray[n
     return rows, columns, scores[rows, columns]
 
 
+@dataclass(frozen=True)
+class _Bytes:
+    """Vectors as a database gives them in bytes: to read numbers as text takes far longer than to compare them."""
+
+    column: ColumnElement[bytes]
+    header_bytes: int
+    floats: str
+
+
+def _bytes() -> _Bytes:
+    if is_postgresql():
+        # pgvector's own binary form: two short numbers, then the floats in network order.
+        return _Bytes(func.vector_send(Chunk.embedding, type_=LargeBinary), 4, ">f4")
+    return _Bytes(type_coerce(Chunk.embedding, LargeBinary), 0, "<f4")
+
+
 def _passages(org_id: UUID, model: str) -> Select[UUID, UUID, bytes]:
-    on_postgresql = is_postgresql()
-    # As bytes on both: to read numbers as text takes far longer than to compare them.
-    vector = func.vector_send(Chunk.embedding, type_=LargeBinary) if on_postgresql else Chunk.embedding
-    columns = select(Chunk.id, Chunk.document_id, type_coerce(vector, LargeBinary))
+    columns = select(Chunk.id, Chunk.document_id, _bytes().column)
     return columns.where(Chunk.org_id == org_id, Chunk.embedding_model == model).order_by(Chunk.id)
 
 
@@ -173,8 +184,6 @@ def _read(passages: Select[UUID, UUID, bytes]) -> Passages:
 
 
 def _floats(vectors: Sequence[bytes]) -> Vectors:
-    joined = b"".join(vectors)
-    if not is_postgresql():
-        return np.frombuffer(joined, "<f4").reshape(len(vectors), -1)
-    rows = np.frombuffer(joined, np.uint8).reshape(len(vectors), -1)[:, _SENT_HEADER_BYTES:]
-    return np.ascontiguousarray(rows).view(">f4").astype(np.float32)
+    form = _bytes()
+    rows = np.frombuffer(b"".join(vectors), np.uint8).reshape(len(vectors), -1)[:, form.header_bytes :]
+    return np.ascontiguousarray(rows).view(form.floats).astype(np.float32, copy=False)

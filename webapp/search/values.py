@@ -37,6 +37,13 @@ _NAMES_ONE = re.compile(
     r"number|\bno\b|\bnr\b|\bid\b|iban|account|reference|\bref\b|order|invoice|customer|contract|policy|mail|\bvat\b|\btax\b",
     re.IGNORECASE,
 )
+# Of the kinds that readers know, those whose values name one thing: a sum or a date does not.
+_KINDS = frozenset(
+    {
+        "invoice_number", "order_number", "customer_number", "contract_number", "delivery_note",
+        "iban", "account_number", "vat_number", "customer_vat_number", "email",
+    }
+)  # fmt: skip
 _CODE_DIGITS_MIN = 4
 _ALL_BUT_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789")
 _NUMBER_DIGITS_MIN = 6
@@ -50,6 +57,7 @@ class NamedValue:
     name: str
     value: str
     page: int | None
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +172,8 @@ def _is_on(chunk: NewChunk, page: int | None) -> bool:
 
 def _telling(field: NamedValue) -> str | None:
     value = _folded(field.value)
-    return value if _NAMES_ONE.search(field.name) and _is_telling(value) else None
+    names_one = field.kind in _KINDS if field.kind else bool(_NAMES_ONE.search(field.name))
+    return value if names_one and _is_telling(value) else None
 
 
 def _folded(text: str) -> str:

@@ -27,7 +27,7 @@ _ASKED = and_(
 _KNOWN = select(_rows.c.text_sha256).where(_ASKED)
 _LOAD = select(_rows.c.text_sha256, _rows.c.embedding).where(_ASKED)
 # Some 64 kB, as of a call's answer; random, so that no database can compress it.
-_TRIAL = "room"
+_TRIAL = "trial"
 _TRIAL_VECTOR = np.random.default_rng(1).random(16_000, dtype=np.float32)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Uuid, bindparam, text
 
-from webapp.db import Embedding, is_postgresql, session
+from webapp.db import Embedding, ask_postgresql, is_postgresql, session
 from webapp.search import matrix
 
 Vector = NDArray[np.float32]
@@ -40,17 +40,16 @@ def nearest(org_id: UUID, wanted: QueryVector, limit: int, folder: Path) -> list
 
 
 def is_large(org_id: UUID) -> bool:
-    """Whether an org has more passages than are compared one by one."""
+    """Whether an org has more passages than PostgreSQL compares one by one; SQLite has no index of vectors."""
     # In an order that an index has, and with the org and the limit as parts of the text: a plan made for any org may
     # read all orgs' passages.
     some = (
         "SELECT count(*) FROM (SELECT 1 FROM chunks WHERE org_id = :org_id "  # noqa: S608 - our own number
         f"ORDER BY id LIMIT {EXACT_CHUNKS_MAX + 1}) AS few"
     )
-    count = session().scalar(
-        text(some).bindparams(bindparam("org_id", type_=Uuid, literal_execute=True)), {"org_id": org_id}
-    )
-    return bool(count and count > EXACT_CHUNKS_MAX)
+    of_org = text(some).bindparams(bindparam("org_id", type_=Uuid, literal_execute=True))
+    row = ask_postgresql(of_org, {"org_id": org_id})
+    return row is not None and row[0] > EXACT_CHUNKS_MAX
 
 
 def _by_comparing(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:

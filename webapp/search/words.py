@@ -1,6 +1,6 @@
 """Finding passages by their words, with each database's own full-text index.
 
-What a person types is never query syntax: it is taken apart into words here, and every word
+What a person types is never query syntax: it is split into words here, and every word
 reaches the database as a value.
 """
 

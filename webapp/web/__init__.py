@@ -14,17 +14,27 @@ from webapp.web.assets import init_assets
 from webapp.web.commands import commands
 from webapp.web.cookies import init_cookies
 from webapp.web.csrf import init_csrf
-from webapp.web.document import audio_pages, connection_pages, document_pages, picture_pages
+from webapp.web.document import (
+    audio_pages,
+    connection_pages,
+    document_pages,
+    password_pages,
+    picture_pages,
+    searchable_pages,
+)
 from webapp.web.errors import Problem, init_errors
 from webapp.web.exposure import init_exposure
 from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
+from webapp.web.http_workers import http_worker_pages
+from webapp.web.http_workers.long_polls import init_long_polls
 from webapp.web.library import library_pages, reprocess_pages, upload_pages
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
-from webapp.web.ops import audit_pages, health, ops_pages, stage_pages
+from webapp.web.ops import audit_pages, health, job_actions, job_pages, ops_pages, stage_pages, throughput_pages
 from webapp.web.ops.metrics import init_metrics
 from webapp.web.rates import init_rates
+from webapp.web.reads import init_reads
 from webapp.web.search import search_pages
 from webapp.web.security import init_security
 
@@ -36,15 +46,21 @@ _PAGES = (
     document_pages,
     health,
     htmx,
+    job_actions,
+    job_pages,
     library_pages,
     ops_pages,
+    password_pages,
     picture_pages,
+    searchable_pages,
     reprocess_pages,
     search_pages,
     session_pages,
     stage_pages,
+    throughput_pages,
     token_pages,
     upload_pages,
+    http_worker_pages,
 )
 
 
@@ -58,10 +74,12 @@ def register_pages(app: Flask, settings: Settings) -> None:
     init_metrics(app)
     health.init_health(app)
     init_security(app, settings)
-    init_rates(app)
+    init_rates(app, settings)
     init_access(app)
+    init_reads(app, settings)
     init_upload_seats(app, settings)
     init_uploads(app)
+    init_long_polls(app, settings)
     init_fragments(app)
     init_assets(app)
     init_htmx(app, settings)

@@ -51,6 +51,8 @@ class Access(Enum):
     """The operators of the installation."""
     METRICS = "metrics"
     """Monitors, and ops."""
+    WORKER = "worker"
+    """Programs that work off a stage."""
 
 
 # Why it is refused, by what was asked for. What is not listed says that the role does not include it.
@@ -59,6 +61,7 @@ _REASONS = {
     Permission.OPERATE: "operator_only",
     Permission.WRITE: "read_only",
     Permission.UPLOAD: "no_uploads",
+    Permission.WORK: "workers_only",
 }
 _PERMISSIONS = {
     Access.WRITE: Permission.WRITE,
@@ -66,6 +69,7 @@ _PERMISSIONS = {
     Access.OPS: Permission.OPS,
     Access.OPERATOR: Permission.OPERATE,
     Access.METRICS: Permission.METRICS,
+    Access.WORKER: Permission.WORK,
 }
 
 
@@ -102,6 +106,11 @@ def operators_only(view: View) -> View:
 def monitors_only(view: View) -> View:
     """Only monitors and ops may call this route."""
     return _ruled(view, Access.METRICS)
+
+
+def workers_only(view: View) -> View:
+    """Only a program with a token of the role "worker" may call this route."""
+    return _ruled(view, Access.WORKER)
 
 
 def access_of(app: Flask, endpoint: str) -> Access:
@@ -201,11 +210,11 @@ def _identify() -> Principal | None:
 
 
 def _person() -> Principal | None:
-    token = cookies.session_token()
+    token, settings = cookies.session_token(), services().settings
     if token is None:
         return None
     with reading(everywhere=True):
-        found = sessions.find(token, services().settings.access.session_idle_days)
+        found = sessions.find(token, settings.access.session_idle_days, settings.read_lag_seconds)
     if found is None:
         return None
     who = found.principal
@@ -219,7 +228,7 @@ def _program() -> Principal | None:
     if not text:
         return None
     with reading(everywhere=True):
-        found = tokens.find(text)
+        found = tokens.find(text, services().settings.read_lag_seconds)
     if found is None:
         return None
     who = found.principal

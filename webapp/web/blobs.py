@@ -1,6 +1,7 @@
 """Stored files on their way out: always saved, never shown in place, whatever they hold."""
 
 import logging
+import os
 from collections.abc import Iterable
 from io import BytesIO
 from typing import BinaryIO, cast
@@ -23,6 +24,12 @@ def download(content: bytes, filename: str, content_type: str) -> Response:
     """Bytes that a page made."""
     stream = admit_download(cast(BinaryIO, BytesIO(content)), len(content))
     return _send(stream, len(content), filename, content_type)
+
+
+def download_made(made: BinaryIO, filename: str, content_type: str) -> Response:
+    """A file that was made just now, and is gone once it is sent."""
+    size_bytes = os.fstat(made.fileno()).st_size
+    return _send(admit_download(made, size_bytes), size_bytes, filename, content_type)
 
 
 def download_blob(store: BlobStore, document: Document) -> Response:
@@ -52,6 +59,17 @@ def play(store: BlobStore, path: str) -> Response:
     # Its name follows from what is in it.
     response.set_etag(path.rpartition("/")[2].removesuffix(".ogg"))
     return _as_asked(response, stream, size_bytes)
+
+
+def download_artifact(store: BlobStore, path: str, content_type: str) -> Response:
+    """What a stage made, for a program."""
+    try:
+        size_bytes = store.size(path)
+        stream = store.open(path)
+    except BlobMissing as error:
+        raise Problem(404, detail="The stored artifact is gone.") from error
+    stream = admit_download(stream, size_bytes)
+    return _as_asked(_send(stream, size_bytes, path.rpartition("/")[2], content_type), stream, size_bytes)
 
 
 def picture(content: bytes | None, tag: str) -> Response:

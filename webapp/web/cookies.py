@@ -7,22 +7,33 @@ no neighbour on another subdomain can plant one.
 
 import hmac
 import secrets
+from contextlib import suppress
 
-from flask import Flask, Response, current_app, request
+from flask import Flask, Request, Response, current_app, request
 from flask import session as form_session
-from flask.sessions import SecureCookieSessionInterface
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 
+from webapp.accounts.secret_key import secret_key
 from webapp.config import Settings
+from webapp.db.errors import DATABASE_ERRORS
 
 _SESSION = "docmill_session"
 _FORMS = "docmill_forms"
 _DEVICE = "docmill_device"
 _DEVICE_DAYS = 365
 _SECONDS_PER_DAY = 86_400
+PROBE_PATHS = frozenset({"/healthz", "/readyz"})
 
 
 class _FormSessions(SecureCookieSessionInterface):
     """Flask's own signed cookie, which holds nothing but the CSRF secret and flashed messages."""
+
+    def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
+        # Monitors need no session, and must be answered while the database is away.
+        if request.path not in PROBE_PATHS:
+            with suppress(*DATABASE_ERRORS):
+                _agree_on_key(app)
+        return super().open_session(app, request)
 
     def get_cookie_name(self, app: Flask) -> str:
         return _named(_FORMS)
@@ -36,6 +47,13 @@ def init_cookies(app: Flask, settings: Settings) -> None:
     app.config["SESSION_COOKIE_SECURE"] = settings.server.is_public_https
     app.config["SESSION_COOKIE_SAMESITE"] = "Lax"
     app.session_interface = _FormSessions()
+
+
+def _agree_on_key(app: Flask) -> str:
+    """The key that signs: SECRET_KEY, or the one that all web processes have in the database."""
+    if not app.secret_key:
+        app.secret_key = secret_key(app.config["DOCMILL_SETTINGS"])
+    return str(app.secret_key)
 
 
 def is_https() -> bool:
@@ -91,7 +109,7 @@ def known_device(email: str) -> str | None:
 
 def _signature(device: str, email: str) -> str:
     text = f"device\0{device}\0{email}".encode("utf-8", "surrogatepass")
-    return hmac.new(str(current_app.secret_key).encode(), text, "sha256").hexdigest()
+    return hmac.new(_agree_on_key(current_app).encode(), text, "sha256").hexdigest()
 
 
 def _named(name: str) -> str:

@@ -1,24 +1,29 @@
 """The view of a document with its newest run and job, for its row, its page and programs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from webapp.clock import utc_now
+from webapp.db import reading
 from webapp.documents.model import Document, ProcessingRun
-from webapp.documents.states import DocumentStatus, RunState
+from webapp.documents.states import DocumentStatus, RunState, RunTrigger
 from webapp.jobs.controls import EVERY_STAGE, StageControl
 from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import WAITS_FOR, JobQueue, JobSnapshot
 from webapp.jobs.states import JobStatus
+from webapp.jobs.takers import untaken
 from webapp.library.lookup import DocumentRow
-from webapp.runs.stages import first_stage, way_of
+from webapp.library.unlocking import needs_password
+from webapp.runs import checkpoint
+from webapp.runs.stages import INDEX, first_stage, way_of
+from webapp.web.access import services
 from webapp.web.sentences import Sentence, failure
 
 # Somebody paused the stage, or a provider refused the account.
-PAUSED = "paused"
+PAUSED, WORKER = "paused", "worker"
 # A run that is young changes quickly; an old one is asked for less and less often.
 _POLL_SECONDS = ((10, 1), (60, 2), (300, 5))
 _POLL_SECONDS_OLD = 10
@@ -40,7 +45,7 @@ class DocumentView:
     run: ProcessingRun | None
     job: JobSnapshot | None
     waits_for: str | None = None
-    """Why its job has to wait: a WaitReason, or PAUSED."""
+    """Why its job has to wait: a WaitReason, PAUSED, or WORKER where no living worker takes its stage."""
 
     @property
     def id(self) -> UUID:
@@ -104,6 +109,16 @@ class DocumentView:
         return float(self._checkpoint.get("progress", 0.0))
 
     @property
+    def pages(self) -> tuple[int, int] | None:
+        """How many pages are read, and of how many, while they are read by windows."""
+        return checkpoint.pages(self._checkpoint) if self.is_processing else None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its run goes on where the one before reached its time limit."""
+        return self.run is not None and self.run.trigger == RunTrigger.CONTINUED
+
+    @property
     def attempts(self) -> int:
         """How many attempts have failed so far."""
         return self.job.attempts if self.job else 0
@@ -111,7 +126,9 @@ class DocumentView:
     @property
     def steps(self) -> list[StepState]:
         """The whole pipeline with a mark at each step."""
-        steps = way_of(self.job.stage if self.job else first_stage(self.document.content_type))
+        first = first_stage(self.document.content_type)
+        # Stages that both pipelines have say nothing about what came before them.
+        steps = way_of(self.job.stage if self.job and self.job.stage != INDEX else first)
         done = set(self._checkpoint.get("completed_stages", ()))
         current = next((step.doing for step in steps if step.done not in done), None)
         return [StepState(step.doing, _step_state(step.doing == current, step.done in done)) for step in steps]
@@ -120,6 +137,11 @@ class DocumentView:
     def failure(self) -> Sentence | None:
         """Why the newest run failed, for a person."""
         return run_failure(self.run) if self.run and not self.is_processing else None
+
+    @property
+    def needs_password(self) -> bool:
+        """Whether its file is locked, and a password is asked for."""
+        return needs_password(self.run)
 
     @property
     def poll_seconds(self) -> int | None:
@@ -153,18 +175,28 @@ class DocumentView:
 def document_views(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[DocumentView]:
     """The views of these rows, with one query for all their jobs, and one for their stages where a job waits."""
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
-    controls = queue.controls() if any(job.status is JobStatus.PENDING for job in jobs.values()) else {}
+    waiting = {job.stage for job in jobs.values() if job.status is JobStatus.PENDING}
+    controls = queue.controls() if waiting else {}
+    nobodys = untaken_now(waiting) if waiting else set()
     found = [(row, jobs.get(row.run.id) if row.run else None) for row in rows]
-    return [DocumentView(row.document, row.run, job, _waits_for(job, controls)) for row, job in found]
+    return [DocumentView(row.document, row.run, job, _waits_for(job, controls, nobodys)) for row, job in found]
 
 
-def _waits_for(job: JobSnapshot | None, controls: Mapping[str, StageControl]) -> str | None:
+def untaken_now(stages: Collection[str]) -> set[str]:
+    """Those of these stages that no living worker takes."""
+    with reading(everywhere=True):
+        return untaken(stages, services().settings.queue.worker_silent_seconds)
+
+
+def _waits_for(job: JobSnapshot | None, controls: Mapping[str, StageControl], nobodys: Collection[str]) -> str | None:
     if job is None or job.status is not JobStatus.PENDING:
         return None
     paused = [controls[name] for name in (EVERY_STAGE, job.stage) if name in controls and controls[name].is_paused]
     if not paused:
         # Without space the whole stage is paused; without money the job alone waits.
-        return WaitReason.SPEND_LIMIT if job.checkpoint.get(WAITS_FOR) == WaitReason.SPEND_LIMIT else None
+        if job.checkpoint.get(WAITS_FOR) == WaitReason.SPEND_LIMIT:
+            return WaitReason.SPEND_LIMIT
+        return WORKER if job.stage in nobodys else None
     reason = paused[0].reason
     return reason if reason in {*WaitReason} else PAUSED
 

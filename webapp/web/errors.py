@@ -38,14 +38,32 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     ),
     "read_only": ("You may only read", "Your role or your token does not allow changes, so nothing was changed."),
     "no_uploads": ("You may not upload", "Your role or your token does not allow uploads, so nothing was stored."),
+    "workers_only": (
+        "Only for workers",
+        "This is for programs that work off a stage: create a token with “flask tokens create --role worker”.",
+    ),
     "people_only": ("Only for people", "A program cannot do this with its token: sign in with a browser."),
     404: ("Not found", "There is nothing under this address, or it was deleted."),
+    "no_words": (
+        "There is no searchable PDF of this document",
+        "OCR read none of its pages on this machine. If an earlier version did, choose Reprocess first.",
+    ),
+    "not_searchable": (
+        "The searchable PDF could not be made",
+        "The file is too large or too damaged for it. Its text and the original can be downloaded.",
+    ),
     405: ("Not possible here", "This address does not support that method."),
     "replaced": (
         "This document was processed again meanwhile",
         "The part that you asked for belongs to an earlier result, which is gone. Begin again with the new one.",
     ),
     409: ("Not possible right now", "The present state of things does not allow it."),
+    "lease_lost": (
+        "The lease has ended",
+        "The job was taken back, ended or claimed by another worker. Nothing was written: drop it.",
+    ),
+    "cancelled": ("The run was cancelled", "A person ended it. Nothing was written: drop the job."),
+    "timed_out": ("The run exceeded its time limit", "It has ended. Nothing was written: drop the job."),
     413: ("That is too large", "The request is larger than this installation accepts."),
     415: ("This kind of content is not accepted", "Send it in another format."),
     422: ("Something needs to be corrected", "Some of the values that were sent cannot be used."),
@@ -86,6 +104,7 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     "database_busy": ("Docmill is very busy right now", "It could not be done in time. Try again in a moment."),
     "database_full": _NO_SPACE,
     "storage_full": _NO_SPACE,
+    "storage_unavailable": _NO_SPACE,
     503: ("Docmill is not available right now", "A part that it needs does not answer. Try again in a moment."),
 }
 

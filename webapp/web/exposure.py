@@ -61,7 +61,7 @@ class Exposure:
             _log.warning("doctor cannot be told about the proxy: %s", error.strerror)
 
     def warnings(self) -> Iterator[str]:
-        """Sentences for whoever runs this installation."""
+        """Sentences for the people who run this installation."""
         server = self._settings.server
         if not is_loopback(server.host) and not server.trusted_hosts and not server.public_url:
             yield _ANY_NAME.format(host=server.host)

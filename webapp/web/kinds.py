@@ -14,12 +14,14 @@ def words(providers: Providers) -> str:
 
 def kept_because(providers: Providers, content_type: str) -> KeptBecause:
     """Why a file of this type is kept, as things are now."""
-    if providers.accepts(content_type):
-        return KeptBecause.NOT_TRIED_YET
     kind = filetype(content_type)
+    if providers.accepts(content_type):
+        if kind.is_old:
+            return KeptBecause.OLD_FILE
+        return KeptBecause.PICTURE if kind.is_picture else KeptBecause.NOT_TRIED_YET
     if kind.group:
         # Others do read it: a type without a group is read nowhere.
-        return KeptBecause.NO_SPEECH_SERVICE if is_recording(content_type) else KeptBecause.NO_SERVICE
+        return KeptBecause.NO_SPEECH_SERVICE if is_recording(content_type) else KeptBecause.OCR_OFF
     return KeptBecause.ARCHIVE if kind.is_archive else KeptBecause.NO_READER
 
 

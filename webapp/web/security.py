@@ -14,9 +14,12 @@ from webapp.web import cookies
 from webapp.web.access import current_user, services
 from webapp.web.errors import Problem
 from webapp.web.exposure import is_loopback
+from webapp.web.http_workers.requests import RESULT_BYTES_MAX
 from webapp.web.library import uploads
 
 _PROBES = frozenset({"health.healthz", "health.readyz"})
+# Where programs send what they made of a document.
+_RESULTS = "http_worker.put_result"
 FORM_BYTES_MAX = 256 * 1024
 # Browsers know names under .localhost by themselves. Under a name of its own Docmill shares no cookies with
 # whatever else listens on this machine, since cookies know no ports.
@@ -88,12 +91,14 @@ def _check_host(hosts: list[str] | None) -> None:
 
 def _limit_body() -> None:
     inflow: Inflow | None = request.environ.get(ENVIRON_KEY)
-    if request.endpoint != uploads.ENDPOINT and inflow is not None and not inflow.is_whole:
+    if request.endpoint not in (uploads.ENDPOINT, _RESULTS) and inflow is not None and not inflow.is_whole:
         # All that a form may have would be here. A thread that waited for the rest would be one that uploads lack.
         raise Problem(413)
     # Any other kind of body is read into memory as a whole, so only a multipart one may be large.
     if request.endpoint == uploads.ENDPOINT and request.mimetype == "multipart/form-data":
         request.max_content_length = services().settings.limits.request_bytes_max
+    if request.endpoint == _RESULTS:
+        request.max_content_length = RESULT_BYTES_MAX
 
 
 def _add_headers(response: Response) -> Response:

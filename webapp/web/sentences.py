@@ -31,7 +31,25 @@ _FAILURES = {
     FailureCode.ENCRYPTED: Sentence(
         "The file is protected by a password",
         "It cannot be opened without its password, so nothing could be read.",
-        "Save a copy without a password and upload that one.",
+        "Give its password on the page of the document, or upload a copy without one.",
+        may_pass=False,
+    ),
+    FailureCode.WRONG_PASSWORD: Sentence(
+        "That was not the password",
+        "The file could not be opened with the password that was given, so nothing could be read.",
+        "Give it once more on the page of the document: capitals and small letters are not the same.",
+        may_pass=False,
+    ),
+    FailureCode.PASSWORD_GONE: Sentence(
+        "The password is needed once more",
+        "Processing ended before the file was opened, and passwords are not kept for another attempt.",
+        "Give it again on the page of the document.",
+        may_pass=False,
+    ),
+    FailureCode.LOCK_UNKNOWN: Sentence(
+        "The file is protected in a way that can't be opened here",
+        "No password helps: it needs a certificate, a rights management service or a program of its own.",
+        "Open it on your computer, save a copy without protection, and upload that one.",
         may_pass=False,
     ),
     FailureCode.CORRUPT: Sentence(
@@ -60,9 +78,14 @@ _FAILURES = {
     ),
     FailureCode.NO_TEXT: Sentence(
         "No text was found",
-        "The pages look like pictures: a scan, or photographs of paper. They need text recognition first.",
-        "Run the file through text recognition (OCR) and upload the result.",
+        "Its pages are blank, or pictures on which nothing could be read.",
+        "Scan the paper again, straight and in good light. Where OCR is off here, ask the person who runs Docmill.",
         may_pass=False,
+    ),
+    FailureCode.UNKNOWN_SCRIPT: Sentence(
+        "The letters can't be read yet",
+        "It is written in letters that no data installed here covers.",
+        "Ask the person who runs Docmill to add its language (make languages), and choose Reprocess.",
     ),
     FailureCode.NO_SOUND: Sentence(
         "There is no sound in it",
@@ -208,6 +231,11 @@ _FAILURES = {
         "The work was stopped because it exceeded its time.",
         "Choose Reprocess to try again: what was already done is not done twice.",
     ),
+    EndCode.HTTP_WORKER_FAILED: Sentence(
+        "A program could not do its part",
+        "A step of the processing is done by a program outside of Docmill, and it reported a failure.",
+        f"The person who runs Docmill finds what it said under Operations. {_REPROCESS}",
+    ),
     EndCode.UNEXPECTED: Sentence(
         "Something unexpected happened",
         "The fault is ours and was recorded.",
@@ -235,17 +263,23 @@ def failure(code: str | None, otherwise: str | None = None) -> Sentence:
 class KeptBecause(StrEnum):
     """Why a file has no text although nothing failed."""
 
-    NO_SERVICE = "no_service"
+    OCR_OFF = "ocr_off"
     NO_SPEECH_SERVICE = "no_speech_service"
     ARCHIVE = "archive"
     NO_READER = "no_reader"
     NOT_TRIED_YET = "not_tried_yet"
+    PICTURE = "picture"
+    OLD_FILE = "old_file"
 
 
 _KEPT_BECAUSE = {
-    KeptBecause.NO_SERVICE: (
-        "Nothing on this installation reads files of this kind.",
-        "A service such as Azure Document Intelligence reads them: once one has been set up, choose Reprocess.",
+    KeptBecause.OLD_FILE: (
+        "It is of a version that Docmill's readers don't know, or it is damaged.",
+        "If it opens on your computer, save it as DOCX, XLSX, PPTX or PDF there, and upload that.",
+    ),
+    KeptBecause.OCR_OFF: (
+        "Pictures are not read on this installation, since OCR is off.",
+        "Once it is on, or a service such as Azure Document Intelligence has been set up, choose Reprocess.",
     ),
     KeptBecause.NO_SPEECH_SERVICE: (
         "Nothing on this installation writes down what is said in recordings.",
@@ -262,6 +296,10 @@ _KEPT_BECAUSE = {
     KeptBecause.NOT_TRIED_YET: (
         "When it was uploaded, nothing on this installation read files of this kind.",
         "By now something does: choose Reprocess.",
+    ),
+    KeptBecause.PICTURE: (
+        "No text was read on it.",
+        "If OCR was off when it was uploaded, choose Reprocess. Small or blurred letters need a better picture.",
     ),
 }
 
@@ -298,7 +336,7 @@ NO_FILE = UploadRefusal(422, "No file was sent", "Choose at least one file. Prog
 BROKEN_FORM = UploadRefusal(
     400,
     "What was sent could not be read",
-    "Nothing was taken. It broke off, or the name of a file in it is not written in UTF-8. Please send it again.",
+    "Nothing was added. It broke off, or the name of a file in it is not written in UTF-8. Please send it again.",
 )
 REQUEST_TOO_LARGE = UploadRefusal(
     413,

@@ -17,12 +17,21 @@ def field_json(field: DocumentField) -> dict[str, Any]:
         "confidence": field.confidence,
         "page": field.page,
         "polygon": field.polygon,
+        "kind": field.kind,
+        "normalized": field.normalized,
+        "doubt": field.doubt,
     }
 
 
 def table_json(table: DocumentTable) -> dict[str, Any]:
     """A table for programs."""
-    return {"page": table.page, "caption": table.caption, "rows": table.rows}
+    return {
+        "page": table.page,
+        "caption": table.caption,
+        "rows": table.rows,
+        "columns": table.columns,
+        "values": [{"row": row, "column": column, "value": value} for row, column, value in table.values or ()],
+    }
 
 
 def passage_json(chunk: Chunk) -> dict[str, Any]:
@@ -66,6 +75,7 @@ def document_json(view: DocumentView) -> dict[str, Any]:
         "page_count": document.page_count,
         "pages_read": document.pages_read,
         "kept": document.is_kept,
+        "needs_password": view.needs_password,
         "language": document.language,
         "warnings": document.warnings or [],
         "has_result": view.has_result,
@@ -84,8 +94,10 @@ def status_json(view: DocumentView) -> dict[str, Any]:
         "status": view.document.status,
         "stage": view.stage,
         "progress": round(view.progress, 4),
+        "pages": None if view.pages is None else dict(zip(("done", "total"), view.pages, strict=True)),
         "attempts": view.attempts,
         "waits_for": view.waits_for,
+        "needs_password": view.needs_password,
         "error": view.error,
         "run": run_json(view.run) if view.run else None,
     }

@@ -11,6 +11,7 @@ from uuid import UUID
 from webapp.clock import monotonic
 from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
 from webapp.documents.kinds import is_recording
+from webapp.jobs.dispatch.interface import Dispatch
 from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed, WaitReason, Waits, WaitsForOthers
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.jobs.scrub import scrubbed
@@ -21,7 +22,7 @@ from webapp.pipeline.paid_calls.prices import Prices
 from webapp.pipeline.steps import StageContext, Stopping
 from webapp.pipeline.waiting import end_waiting, wait
 from webapp.provider_errors import FailureCode, ProviderError
-from webapp.runs import lifecycle, stage_pause
+from webapp.runs import lifecycle, stage_pause, time_limit
 from webapp.runs.lifecycle import EndCode
 from webapp.search.neighbours import Rules
 from webapp.services import Services
@@ -52,7 +53,7 @@ class Outcome(StrEnum):
     RELEASED = "RELEASED"
     """Handed back in a drain, or because its stage was paused; not counted."""
     TIMED_OUT = "TIMED_OUT"
-    """Its run exceeded its time limit."""
+    """Its run exceeded its time limit. Where it had got on, a new run goes on."""
     LEASE_LOST = "LEASE_LOST"
     """The lease has ended, or is about to: the job is dropped, and nothing is written."""
 
@@ -75,9 +76,16 @@ class Attempts:
     watch: Callable[[StageContext], AbstractContextManager[None]] = lambda context: nullcontext()
     """Stores what an attempt has done while it is still running (see Saver)."""
 
-    def claim(self, worker: str, limit: int = 1, seats: Mapping[UUID, int] | None = None) -> list[Claimed]:
-        """Claim due jobs of the stages that have a handler here."""
-        leases = self.services.queue.claim(worker, limit, seats=seats, stages=self.handlers)
+    def claim(
+        self,
+        worker: str,
+        limit: int = 1,
+        seats: Mapping[UUID, int] | None = None,
+        dispatch: Dispatch | None = None,
+    ) -> list[Claimed]:
+        """Claim due jobs of the stages that have a handler here, as `dispatch` finds them (None: as the queue does)."""
+        source = dispatch or self.services.queue
+        leases = source.claim(worker, limit, seats=seats or {}, stages=self.handlers)
         return [claimed for lease in leases for claimed in self._claimed(lease)]
 
     def run(self, claimed: Claimed, stopping: Stopping) -> Outcome:
@@ -116,6 +124,7 @@ class Attempts:
             times=CallTimes.of(settings),
             spend_per_day=settings.limits.spend_per_day,
             pages_max=settings.limits.pages_max,
+            seal=self.services.seal,
         )
 
     def _work(self, context: StageContext) -> BaseException | None:
@@ -157,7 +166,7 @@ class Attempts:
             case Drained():
                 outcome = Outcome.RELEASED if lifecycle.release_job(queue, lease) else Outcome.LEASE_LOST
             case OutOfTime():
-                lifecycle.time_out_own_run(queue, lease)
+                time_limit.time_out_own_run(queue, lease, self.services.settings.queue.continue_max)
                 outcome = Outcome.TIMED_OUT
             case WaitsForOthers() | Waits():
                 wait(context, error)

@@ -1,6 +1,7 @@
 """The chores that timers call. Each may run in several processes at once, and is repeated if it fails."""
 
 import logging
+import socket
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import groupby
@@ -13,16 +14,20 @@ from webapp.db import reading, transaction
 from webapp.documents import blob_layout
 from webapp.documents.states import LiveRun
 from webapp.jobs.interruptions import WaitReason
-from webapp.library import lookup, reprocess
+from webapp.jobs.queue import HTTP_WORKERS, Reset
+from webapp.library import blob_marks, lookup, reprocess
 from webapp.library.missing import find_missing
 from webapp.library.status_filter import StatusFilter
 from webapp.pipeline import replaced, waiting
 from webapp.pipeline.paid_calls import gates, kept_answers, reservations
 from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.providers.ports import BlobInfo
-from webapp.runs import lifecycle, stage_pause, transitions
+from webapp.runs import lifecycle, stage_pause, time_limit, transitions
 from webapp.runs.abandoned_calls import abandon_calls
 from webapp.services import Services
+from webapp.statistics import incidents
+from webapp.statistics.disk import disk_of
+from webapp.statistics.incidents import IncidentName
 from webapp.worker import worker_table
 
 _log = logging.getLogger(__name__)
@@ -37,23 +42,33 @@ _NAMED_MAX = 20
 
 def reset_silent(services: Services) -> int:
     """Take jobs back from workers that have sent no heartbeat for too long."""
+    return _reset(lambda: lifecycle.reset_silent(services.queue, services.settings.queue.zombie_after_seconds))
+
+
+def reset_silent_http(services: Services) -> int:
+    """Take jobs back from programs that work over HTTP, and have sent no heartbeat for too long."""
+    seconds = services.settings.queue.http_worker_silent_seconds
+    return _reset(lambda: lifecycle.reset_silent_http(services.queue, seconds))
+
+
+def _reset(reset: Callable[[], list[Reset]]) -> int:
     total = 0
-    while found := lifecycle.reset_silent(services.queue, services.settings.queue.zombie_after_seconds):
-        for reset in found:
-            _log.warning("job %s was taken from silent worker %s: %s", reset.job_id, reset.locked_by, reset.status)
+    while found := reset():
+        for one in found:
+            _log.warning("job %s was taken from silent worker %s: %s", one.job_id, one.locked_by, one.status)
         total += len(found)
     return total
 
 
 def end_overdue(services: Services, timeout_seconds: float) -> int:
     """End the runs that exceeded their time limit, except those that have to wait now (a pause, others' answers)."""
-    ended = 0
+    ended, continue_max = 0, services.settings.queue.continue_max
     for page in _overdue(services, timeout_seconds):
         with reading(everywhere=True):
             ids = [run.id for run in page]
             passing = stage_pause.in_pause(services.queue, ids) | waiting.that_wait(services.queue, ids)
         for run in page:
-            if run.id not in passing and lifecycle.time_out_run(services.queue, run):
+            if run.id not in passing and time_limit.time_out_run(services.queue, run, continue_max):
                 _log.warning("run %s of document %s exceeded its time limit", run.id, run.document_id)
                 ended += 1
     return ended
@@ -91,10 +106,11 @@ def end_orphans(services: Services) -> int:
 def reset_gone(services: Services, only_worker: str | None = None) -> int:
     """Take jobs back that a worker got after it was found dead: its claim was committed late, or its row was locked.
 
-    Where only one worker is allowed (`only_worker`), every other one is gone.
+    Where only one worker is allowed (`only_worker`), every other one is gone; programs that work over HTTP are not.
     """
     with reading(everywhere=True):
         holders = worker_table.job_holders()
+    holders = {name: is_ended for name, is_ended in holders.items() if not name.startswith(HTTP_WORKERS)}
     gone = [name for name, is_ended in holders.items() if is_ended or (only_worker and name != only_worker)]
     found = sum(len(lifecycle.reset_worker(services.queue, name)) for name in gone)
     if found:
@@ -137,9 +153,34 @@ def wake_spenders(services: Services) -> int:
     return sum(services.queue.wake(org, WaitReason.SPEND_LIMIT) for org in free)
 
 
+def watch_disk(services: Services) -> bool:
+    """Note each minute in which this machine's disk for files is nearly full; returns whether it is."""
+    settings = services.settings
+    disk = disk_of(settings.data_dir)
+    is_full = disk is not None and disk.is_nearly_full(settings.limits.disk_free_min_bytes)
+    if is_full:
+        with transaction(everywhere=True):
+            incidents.record(IncidentName.DISK_NEARLY_FULL, socket.gethostname())
+    return is_full
+
+
 def sweep_incoming(services: Services) -> int:
     """Remove the files of uploads that broke off."""
     return services.providers.blobs.sweep_incoming(LITTER_AFTER_SECONDS)
+
+
+def report_workers_elsewhere(services: Services) -> int:
+    """Log which workers have their files elsewhere than this process."""
+    silent_seconds = services.settings.queue.worker_silent_seconds
+    found = blob_marks.workers_elsewhere(services.providers.blobs, silent_seconds)
+    for each in found:
+        _log.warning(each.warning)
+    return len(found)
+
+
+def sweep_marks(services: Services) -> int:
+    """Remove the marks of workers that are long gone."""
+    return blob_marks.sweep(services.providers.blobs)
 
 
 def sweep_orphans(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:

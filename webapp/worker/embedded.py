@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 from types import FrameType
 
-from webapp.db import db
+from webapp.db import session_url
 from webapp.db.errors import DATABASE_ERRORS
 from webapp.pipeline.handlers import HANDLERS, Handler
 from webapp.services import Services
@@ -56,7 +56,7 @@ class EmbeddedHost:
         return self._has_ended
 
     def _host(self) -> None:
-        lock = host_lock(db.engine)
+        lock = host_lock(session_url())
         if not self._become_host(lock):
             return
         self._process.start()

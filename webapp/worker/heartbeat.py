@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 # After this share of ZOMBIE_AFTER_SECONDS without a heartbeat we stop our attempts, before others may take the jobs.
 STOP_AFTER_SHARE = 1 / 3
-# After so long without an answer the connection is taken for dead.
+# After so long without an answer the connection counts as dead.
 HUNG_AFTER_SECONDS = 60.0
 _RETRY_SECONDS = 1.0
 _LONGEST_STOP_SECONDS = 5.0

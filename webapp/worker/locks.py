@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Engine, NullPool, create_engine, text
+from sqlalchemy import URL, Connection, NullPool, create_engine, text
 
 from webapp.db.engines import is_direct
 from webapp.db.errors import DATABASE_ERRORS
@@ -46,11 +46,11 @@ class ProcessLock(Protocol):
         """Release the lock."""
 
 
-def host_lock(engine: Engine) -> ProcessLock:
-    """The lock of the embedded host: one process for each database."""
-    if engine.dialect.name == "sqlite":
-        return FileLock(Path(f"{engine.url.database}.host"))
-    return AdvisoryLock(engine)
+def host_lock(url: URL) -> ProcessLock:
+    """The lock of the embedded host: one process for each database, by the address for sessions."""
+    if url.get_backend_name() == "sqlite":
+        return FileLock(Path(f"{url.database}.host"))
+    return AdvisoryLock(url)
 
 
 class FileLock:
@@ -82,11 +82,9 @@ class FileLock:
 class AdvisoryLock:
     """An advisory lock of PostgreSQL, in a session of its own. For one thread."""
 
-    def __init__(self, engine: Engine) -> None:
-        # Not from the engine's pool, whose connections are checked, reset and replaced.
-        self._engine = create_engine(
-            engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=_CONNECT
-        )
+    def __init__(self, url: URL) -> None:
+        # Not from a pool, whose connections are checked, reset and replaced.
+        self._engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=_CONNECT)
         self._session: Connection | None = None
 
     def acquire(self, key: int = _HOST_KEY) -> bool:

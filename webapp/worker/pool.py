@@ -14,7 +14,7 @@ from uuid import UUID
 
 from webapp.clock import monotonic
 from webapp.db.errors import DATABASE_ERRORS
-from webapp.jobs.wakeup import Sleeper
+from webapp.jobs.dispatch.interface import Dispatch
 from webapp.runs import lifecycle
 from webapp.worker.attempt import Attempts, Claimed
 from webapp.worker.backoff import Backoff
@@ -25,8 +25,6 @@ from webapp.worker.threads import Guarded, yield_to_others
 _log = logging.getLogger(__name__)
 
 _LONGEST_CLAIM_SECONDS = 2.0
-# As often as an idle worker polls.
-_WAKE_DELAYED_EVERY_SECONDS = 1.0
 # Hung threads for each seat; each keeps its memory, so with more the process ends and is started again.
 LOST_MAX = 2
 
@@ -46,6 +44,7 @@ class Pool:
         self,
         worker: str,
         attempts: Attempts,
+        dispatch: Dispatch,
         size: PoolSize,
         on_broken: Callable[[str], None],
         *,
@@ -59,10 +58,9 @@ class Pool:
         self._overruns = Overruns()
         self._poll_seconds = size.poll_seconds
         self._draining = threading.Event()
-        self._sleeper = Sleeper()
+        self._dispatch = dispatch
         self._claiming = threading.Lock()
         self._backoff = Backoff()
-        self._is_busy = False
         self._waiting: deque[tuple[Claimed, Seat]] = deque()
         self._at_work: dict[UUID, Seat] = {}
         # A SimpleQueue, since signal handlers put things in here, which no other queue allows.
@@ -74,7 +72,7 @@ class Pool:
             on_broken=on_broken,
         )
         self._check_leases_every_seconds = settings.heartbeat_seconds
-        self._check_leases_at = self._wake_delayed_at = monotonic()
+        self._check_leases_at = monotonic()
         self._threads = [Guarded(f"claimer-{number}", self._work, on_broken) for number in range(size.threads)]
 
     def start(self) -> None:
@@ -85,7 +83,7 @@ class Pool:
 
     def wake(self) -> None:
         """Look for jobs now, not at the next poll."""
-        self._sleeper.wake()
+        self._dispatch.wake()
 
     def beat_soon(self) -> None:
         """Send a heartbeat now: others may have taken our jobs."""
@@ -103,6 +101,7 @@ class Pool:
             seat.stopping.set()
             self._heartbeat.let_go(seat)
             self._at_work.pop(seat.lease.job_id, None)
+            self._dispatch.ended(seat.lease)
             place = next(number for number, thread in enumerate(self._threads) if thread is lost)
             self._threads[place] = Guarded(lost.name, self._work, self._on_broken)
             self._threads[place].start()
@@ -119,14 +118,14 @@ class Pool:
         Returns whether all threads have ended. One that has not is inside a step, whose result is dropped.
         """
         self._draining.set()
-        self._sleeper.wake()
+        self._dispatch.wake()
         if not self._attempts.policy.drains_whole_jobs:
             self._heartbeat.ask_to_stop()
         ended = self._wait_for_threads(seconds)
         self._heartbeat.ask_to_stop()
         self._release_rest()
         self._heartbeat.stop()
-        self._sleeper.close()
+        self._dispatch.close()
         return ended
 
     def _work(self) -> None:
@@ -145,7 +144,7 @@ class Pool:
                 if self._waiting:
                     return self._waiting.popleft()
                 if not self._claim_jobs() and not self._draining.is_set():
-                    self._sleep()
+                    self._dispatch.wait(self._poll_seconds)
             # Where a drain lets jobs finish, that includes those that are claimed already.
             finishes = self._waiting and self._attempts.policy.drains_whole_jobs
             return self._waiting.popleft() if finishes else None
@@ -158,6 +157,7 @@ class Pool:
             return
         self._heartbeat.let_go(seat)
         self._at_work.pop(claimed.lease.job_id, None)
+        self._dispatch.ended(claimed.lease)
         # The next run of the document may be due now.
         self.wake()
 
@@ -166,14 +166,12 @@ class Pool:
         if not (self._attempts.handlers and self._heartbeat.is_well and self._may_work()):
             return False
         try:
-            if self._is_busy and self._sleeper.is_asleep():
-                self._sleeper.get_up()
-            self._before_claim()
+            if monotonic() >= self._check_leases_at:
+                self._release_unknown()
             free = max(1, len(self._threads) - len(self._at_work))
             seats = Counter(seat.lease.org_id for seat in self._at_work.copy().values())
-            claims = self._attempts.claim(self._worker, free, seats)
+            claims = self._attempts.claim(self._worker, free, seats, self._dispatch)
             self._waiting.extend((claimed, self._take_seat(claimed)) for claimed in claims)
-            self._is_busy = len(claims) > 1
         except DATABASE_ERRORS as error:
             _log.warning("cannot look for work: %s", type(error).__name__)
             self._check_leases_at = monotonic()
@@ -193,21 +191,6 @@ class Pool:
             if lease.lease_id not in known and lifecycle.release_job(job_queue, lease):
                 _log.warning("job %s was claimed, but the answer was lost; it was handed back", lease.job_id)
         self._check_leases_at = monotonic() + self._check_leases_every_seconds
-
-    def _before_claim(self) -> None:
-        if monotonic() >= self._check_leases_at:
-            self._release_unknown()
-        if monotonic() >= self._wake_delayed_at:
-            self._attempts.services.queue.wake_delayed()
-            self._wake_delayed_at = monotonic() + _WAKE_DELAYED_EVERY_SECONDS
-
-    def _sleep(self) -> None:
-        """Sleep until woken or until the next poll. Due jobs are looked for once more before that."""
-        if not self._sleeper.is_asleep():
-            self._sleeper.fall_asleep()
-            if self._sleeper.is_asleep():
-                return
-        self._sleeper.wait(self._poll_seconds)
 
     def _take_seat(self, claimed: Claimed) -> Seat:
         seat = self._heartbeat.hold(claimed.lease)

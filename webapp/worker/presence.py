@@ -2,9 +2,9 @@
 
 Each worker process holds an advisory lock, which ends with its database session. The others look once a second
 which locks are free (`LOOK_SECONDS`), look again after 0.25 s (`CONFIRM_SECONDS`), and then take the jobs of a
-dead worker back. `decide` says who is dead; it knows no database, thread or clock. A frozen worker keeps its
-session and its lock: it loses its jobs by its missing heartbeats, as does every worker behind a pooler that
-shares sessions.
+dead worker back. With BullMQ only the relay and its deputy do so (election.py). `decide` says who is dead; it knows
+no database, thread or clock. A frozen worker keeps its session and its lock: it loses its jobs by its missing
+heartbeats, as does every worker behind a pooler that shares sessions.
 """
 
 import logging
@@ -15,15 +15,16 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Uuid, bindparam, text
 
 from webapp.clock import monotonic
-from webapp.db import db, transaction
+from webapp.db import session_url, transaction
 from webapp.db.errors import DATABASE_ERRORS
 from webapp.jobs.queue import JobQueue
 from webapp.runs import lifecycle
 from webapp.worker import worker_table
 from webapp.worker.backoff import Backoff
+from webapp.worker.election import Election, RelayRole
 from webapp.worker.locks import AdvisoryLock
 from webapp.worker.threads import Guarded
 from webapp.worker.worker_table import Registration, WorkerLock
@@ -31,6 +32,11 @@ from webapp.worker.worker_table import Registration, WorkerLock
 _log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
+# So often the relay and its deputy look, who do so for all workers. One that takes the other's place has more to do
+# before a job runs again.
+LOOK_FOR_ALL_SECONDS = 0.5
+# So often a worker looks that leaves the others to the relay and its deputy.
+LOOK_AT_ITSELF_SECONDS = 2.0
 # A live worker that lost its session has a new one within this time.
 CONFIRM_SECONDS = 0.25
 # A server restart ends all sessions at once. A lock that was free at our session's first look may be from before a
@@ -107,7 +113,8 @@ def decide(seen: Observation, state: State, now: float, look_seconds: float = LO
 class Presence:
     """A thread that keeps this worker registered and takes back the jobs of dead ones.
 
-    `wake` is called when jobs may be taken, `on_return` when the others may have taken ours while we had no lock.
+    `wake` is called when jobs may be taken, `on_return` when the others may have taken ours while we had no lock. With
+    an `election`, only the relay and its deputy watch the others, and all do so while `must_watch`.
     """
 
     def __init__(
@@ -119,14 +126,19 @@ class Presence:
         on_return: Callable[[], None],
         on_broken: Callable[[str], None],
         look_seconds: float = LOOK_SECONDS,
+        election: Election | None = None,
+        must_watch: Callable[[], bool] = lambda: False,
     ) -> None:
         self._registration = registration
         self._queue = queue
         self._wake = wake
         self._on_return = on_return
         self._look_seconds = look_seconds
+        self._election = election
+        self._must_watch = must_watch
+        self._is_watching = False
         self._session = Session.NONE
-        self._lock = AdvisoryLock(db.engine)
+        self._lock = AdvisoryLock(session_url())
         self._state = State()
         self._is_registered = threading.Event()
         self._was_registered = False
@@ -161,7 +173,8 @@ class Presence:
                 self._wait(wait_seconds)
 
     def _look(self) -> float:
-        decision = decide(self._observe(), self._state, monotonic(), self._look_seconds)
+        seen = self._observe()
+        decision = decide(seen, self._state, monotonic(), self._look_again_seconds())
         self._state = decision.state
         if decision.must_register:
             self._is_registered.clear()
@@ -170,15 +183,36 @@ class Presence:
             self._take_jobs_back(worker)
         return decision.look_again_seconds
 
+    def _look_again_seconds(self) -> float:
+        if not self._is_watching:
+            return max(self._look_seconds, LOOK_AT_ITSELF_SECONDS)
+        is_for_all = self._election is not None and self._election.role is not RelayRole.NONE
+        return min(self._look_seconds, LOOK_FOR_ALL_SECONDS) if is_for_all else self._look_seconds
+
     def _observe(self) -> Observation:
+        self._note_whom_to_watch()
         if self._session is not Session.OWN:
             return Observation(self._session)
         try:
-            return _observe_others(self._lock.session, self._registration.id)
+            if self._election is not None:
+                self._election.look(self._lock.session)
+                self._note_whom_to_watch()
+            return _observe_others(self._lock.session, self._registration.id, everybody=self._is_watching)
         except DATABASE_ERRORS as error:
             _log.warning("the session that holds our lock was lost: %s", type(error).__name__)
             self._end_session()
             return Observation(Session.NONE)
+
+    def _watches(self) -> bool:
+        """Whether this process has to watch the others."""
+        return self._election is None or self._election.role is not RelayRole.NONE or self._must_watch()
+
+    def _note_whom_to_watch(self) -> None:
+        watches = self._watches()
+        if watches and not self._is_watching:
+            # What is free at the first look at all locks may have been so for long.
+            self._state = State()
+        self._is_watching = watches
 
     def _register(self) -> None:
         """Take a lock and name it in our row; with a new key, since others may have seen the old one free."""
@@ -207,6 +241,8 @@ class Presence:
     def _end_session(self) -> None:
         self._lock.release()
         self._session = Session.NONE
+        if self._election is not None:
+            self._election.lose()
 
     def _take_jobs_back(self, worker: WorkerLock) -> None:
         """Take its jobs back in one transaction; a row that a dying session has locked follows at the next look."""
@@ -226,13 +262,13 @@ class Presence:
         until = monotonic() + seconds
         while not self._stopping.is_set() and (rest := until - monotonic()) > 0:
             # In short waits, since a socket and an Event can't be waited for together.
-            if self._lock.wait_for_end(min(rest, _STOP_CHECK_SECONDS)):
+            if self._lock.wait_for_end(min(rest, _STOP_CHECK_SECONDS)) or self._watches() != self._is_watching:
                 return
 
 
-def _observe_others(connection: Connection, own_id: UUID) -> Observation:
-    """Look at the other workers' locks, from the session that has our own."""
-    rows = connection.execute(_LOOK).all()
+def _observe_others(connection: Connection, own_id: UUID, *, everybody: bool) -> Observation:
+    """Look at the other workers' locks, or at our own alone, from the session that has it."""
+    rows = connection.execute(_LOOK, {"own": own_id, "everybody": everybody}).all()
     return Observation(
         Session.OWN,
         is_registered=any(row.id == own_id and row.holder == row.own_pid for row in rows),
@@ -247,5 +283,5 @@ _LOOK = text("""
     LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
         AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
         AND l.classid = (w.lock_key >> 32)::oid AND l.objid = (w.lock_key & 4294967295)::oid
-    WHERE w.lock_key IS NOT NULL AND w.ended_at IS NULL
-""")
+    WHERE w.lock_key IS NOT NULL AND w.ended_at IS NULL AND (:everybody OR w.id = :own)
+""").bindparams(bindparam("own", type_=Uuid()))

@@ -23,6 +23,8 @@ class Registration:
     """This process's row in the table; its jobs are locked by `name`."""
 
     threads: int
+    stages: tuple[str, ...] | None = None
+    """The stages whose jobs it takes; None for all."""
     id: UUID = field(default_factory=new_id)
     host: str = field(default_factory=socket.gethostname)
     pid: int = field(default_factory=os.getpid)
@@ -50,11 +52,14 @@ class Registration:
 
     def _write(self, **values: object) -> None:
         own = {"id": self.id, "name": self.name, "host": self.host, "pid": self.pid, "threads": self.threads}
+        taken = {"stages": None if self.stages is None else list(self.stages)}
         # One statement, since a timer and the presence thread may write the row at once. The clause is the same in
         # both databases, and each compiles it.
-        row = postgresql.insert(Worker).values(**own, **values)
+        row = postgresql.insert(Worker).values(**own, **taken, **values)
         with transaction(everywhere=True) as opened:
-            opened.execute(row.on_conflict_do_update(index_elements=["id"], set_={"last_seen": now(), **values}))
+            opened.execute(
+                row.on_conflict_do_update(index_elements=["id"], set_={"last_seen": now(), **taken, **values})
+            )
             opened.execute(delete(Worker).where(Worker.last_seen < after(-_FORGOTTEN_AFTER_SECONDS)))
 
 

@@ -146,7 +146,7 @@ def test_fields_within_fields_end_somewhere() -> None:
     assert read("x", documents=[{"fields": {"a": field}}]).fields == ()
 
 
-def test_cells_stand_in_their_rows() -> None:
+def test_cells_are_in_their_rows() -> None:
     cells = [
         {"rowIndex": 0, "columnIndex": 0, "content": "Item", "columnSpan": 2},
         {"rowIndex": 1, "columnIndex": 1, "content": "8.50"},

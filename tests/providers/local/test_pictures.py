@@ -1,5 +1,6 @@
 """Pages of PDFs are drawn in a child that fits its pictures into a box, whatever the page says of itself."""
 
+import io
 import math
 import struct
 import threading
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from tests import samples
+from tests import samples, scans
 from webapp.clock import monotonic
 from webapp.provider_errors import BadInput, FailureCode, ParserCrashed, ProviderUnavailable, TimedOut
 from webapp.providers.local.drawing_seats import DrawingSeats, Share
@@ -163,3 +165,36 @@ def test_a_request_that_waits_too_long_is_refused() -> None:
 def _sit(seats: DrawingSeats, org: str, wait_seconds: float = 20) -> None:
     with seats.seat(org, wait_seconds):
         pass
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF"])
+def test_a_picture_file_is_drawn_as_its_page(pictures: LocalPictures, tmp_path: Path, kind: str) -> None:
+    photo = Image.new("RGB", (300, 900), (200, 30, 30))
+    drawn = draw(pictures, stored(tmp_path, scans.as_bytes(photo, kind)))
+    assert drawn is not None
+    shown = Image.open(io.BytesIO(drawn))
+    assert shown.size == (133, 400)
+    assert shown.getpixel((60, 200)) == pytest.approx((200, 30, 30), abs=6)
+
+
+def test_each_page_of_a_fax_has_its_own_picture(pictures: LocalPictures, tmp_path: Path) -> None:
+    source = stored(tmp_path, scans.as_bytes(Image.new("L", (90, 90), 10), "TIFF", [Image.new("L", (90, 90), 240)]))
+    first, second = (draw(pictures, source, number) for number in (1, 2))
+    assert first is not None
+    assert second is not None
+    assert [Image.open(io.BytesIO(each)).getpixel((9, 9)) for each in (first, second)] == [(10,) * 3, (240,) * 3]
+    assert draw(pictures, source, 3) is None
+    assert draw(pictures, source, 0) is None
+
+
+def test_a_photo_is_drawn_as_its_camera_says(pictures: LocalPictures, tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    drawn = draw(pictures, stored(tmp_path, scans.as_bytes(Image.new("L", (900, 300)), "JPEG", exif=exif)))
+    assert drawn is not None
+    assert Image.open(io.BytesIO(drawn)).size == (133, 400)
+
+
+def test_a_broken_picture_is_not_drawn(pictures: LocalPictures, tmp_path: Path) -> None:
+    with pytest.raises(BadInput):
+        draw(pictures, stored(tmp_path, scans.as_bytes(Image.new("RGB", (900, 300)), "PNG")[:200]))

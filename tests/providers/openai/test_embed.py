@@ -169,7 +169,7 @@ def test_a_person_who_asks_does_not_wait_for_long(openai: OpenAI) -> None:
     assert asked["read"] == 600
 
 
-def test_odd_texts_are_sent_in_a_form_that_is_taken(openai: OpenAI) -> None:
+def test_odd_texts_are_sent_in_a_form_that_is_accepted(openai: OpenAI) -> None:
     vectors = openai_embedder(openai).embed(["", "\ud800", "я" * 20_000, "fine"])
     assert len(vectors) == 4
 

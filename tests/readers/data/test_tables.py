@@ -45,7 +45,7 @@ def test_a_table_is_described_and_kept(extract: Extract) -> None:
     assert (found.partial, found.warnings) == (False, ())
 
 
-def test_long_tables_stand_in_blocks(extract: Extract) -> None:
+def test_long_tables_are_split_into_blocks(extract: Extract) -> None:
     found = extract(b"n,word\n" + b"".join(b"%d,lamp%d\n" % (n, n) for n in range(250)), CSV)
     assert [line for line in found.markdown.split("\n") if line.startswith("## ")] == [
         "## Columns",

@@ -1,8 +1,9 @@
-"""Office documents written by hand: only what a test needs stands in them."""
+"""Office documents written by hand: with only what a test needs."""
 
 import io
 import zipfile
 from collections.abc import Mapping
+from html import escape
 
 from webapp.readers.filetypes import OFFICE, OPEN
 
@@ -94,6 +95,16 @@ def cells(*texts: str) -> str:
     return f"<w:tr>{''.join(f'<w:tc>{p(text)}</w:tc>' for text in texts)}</w:tr>"
 
 
+def styles(*codes: str) -> str:
+    """The styles of a workbook: the second is that of dates, and those from the third on have these formats."""
+    formats = "".join(
+        f'<numFmt numFmtId="{number}" formatCode="{escape(code, quote=True)}"/>'
+        for number, code in enumerate(codes, 164)
+    )
+    cells = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 14, *range(164, 164 + len(codes))))
+    return f"<styleSheet {_S}><numFmts>{formats}</numFmts><cellXfs>{cells}</cellXfs></styleSheet>"
+
+
 def xlsx(*sheets: str, names: tuple[str, ...] = (), hidden: tuple[int, ...] = (), more: Parts | None = None) -> bytes:
     """A workbook of these rows."""
     states = dict.fromkeys(hidden, 'state="hidden"')
@@ -110,9 +121,7 @@ def xlsx(*sheets: str, names: tuple[str, ...] = (), hidden: tuple[int, ...] = ()
                 {f"worksheet:s{number}": f"worksheets/sheet{number}.xml" for number in range(1, len(sheets) + 1)}
                 | {"styles:styles": "styles.xml"}
             ),
-            "xl/styles.xml": (
-                f'<styleSheet {_S}><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>'
-            ),
+            "xl/styles.xml": styles(),
             **{
                 f"xl/worksheets/sheet{number}.xml": f"<worksheet {_S}><sheetData>{rows}</sheetData></worksheet>"
                 for number, rows in enumerate(sheets, 1)
@@ -133,6 +142,8 @@ def _cell(place: str, value: str) -> str:
         return f'<c r="{place}" t="inlineStr"><is><t>{content}</t></is></c>'
     if kind == "date":
         return f'<c r="{place}" s="1"><v>{content}</v></c>'
+    if kind.startswith("style"):
+        return f'<c r="{place}" s="{kind.removeprefix("style")}"><v>{content}</v></c>'
     return f'<c r="{place}" t="{kind}"><v>{content}</v></c>'
 
 

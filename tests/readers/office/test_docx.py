@@ -126,7 +126,7 @@ def test_a_frame_of_one_cell_is_no_table(read: Read) -> None:
     assert (found.markdown, found.tables) == ("framed\n\nafter", ())
 
 
-def test_what_stands_beside_the_text_comes_once(read: Read) -> None:
+def test_what_is_beside_the_text_comes_once(read: Read) -> None:
     section = '<w:sectPr><w:headerReference r:id="h1"/><w:footerReference r:id="f1"/></w:sectPr>'
     body = (
         f'<w:p>{r("Text")}<w:r><w:footnoteReference w:id="5"/></w:r><w:r><w:endnoteReference w:id="5"/></w:r>'

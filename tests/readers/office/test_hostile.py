@@ -54,9 +54,9 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str, FailureCode]] = {
     "truncated book": (lambda: GOOD_BOOK[: len(GOOD_BOOK) // 2], EXCEL, CORRUPT),
     "false sizes": (lambda: with_false_sizes(GOOD_WORD), WORD, CORRUPT),
     "encrypted members": (lambda: locked_member(GOOD_WORD), WORD, LOCKED),
-    "encrypted package": (lambda: OLE + bytes(600) + "EncryptedPackage".encode("utf-16-le"), WORD, LOCKED),
-    "encrypted book": (lambda: OLE + bytes(9000) + "EncryptedPackage".encode("utf-16-le"), EXCEL, LOCKED),
-    "old file": (lambda: OLE + bytes(600), SLIDES, FailureCode.UNSUPPORTED),
+    "damaged encrypted package": (lambda: OLE + bytes(600) + "EncryptedPackage".encode("utf-16-le"), WORD, CORRUPT),
+    "damaged encrypted book": (lambda: OLE + bytes(9000) + "EncryptedPackage".encode("utf-16-le"), EXCEL, CORRUPT),
+    "damaged old file": (lambda: OLE + bytes(600), SLIDES, CORRUPT),
     "encrypted open document": (lambda: swapped(GOOD_TEXT, "META-INF/manifest.xml", MANIFEST), TEXT, LOCKED),
     "encrypted open sheets": (lambda: swapped(odf(SHEETS, ""), "META-INF/manifest.xml", MANIFEST), SHEETS, LOCKED),
     "too many members": (lambda: many_members(GOOD_WORD, 10_001), WORD, LARGE),
@@ -351,7 +351,7 @@ def test_damage_ends_in_an_error_or_a_document(read: Read, content_type: str) ->
 
 
 def test_a_library_that_aborts_is_a_crash(read: Read) -> None:
-    """Cells that stand in no row are not seen by us, and calamine makes a table of all between them."""
+    """Cells outside of any row are not seen by us, and calamine makes a table of all between them."""
     with pytest.raises(ParserCrashed) as crash:
         read(xlsx('<c r="A1"><v>1</v></c><c r="XFD1048576"><v>1</v></c>'), EXCEL)
     assert crash.value.code is FailureCode.PARSER_MEMORY

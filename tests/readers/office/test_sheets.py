@@ -1,12 +1,16 @@
 """Workbooks of Excel and OpenDocument: each sheet is a page, its cells are a table, values are as people see them."""
 
+from datetime import datetime, time, timedelta
+
 import pytest
 
 from tests.readers.office.conftest import Read
-from tests.readers.office.files import EXCEL, SHEETS, odf, odf_row, relations, row, xlsx
+from tests.readers.office.files import EXCEL, SHEETS, odf, odf_row, relations, row, styles, xlsx
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.office import sheets
+from webapp.readers.office.number_formats import Moment, NumberFormat
 
+MOMENT = datetime(2026, 3, 4, 15, 7, 9)  # noqa: DTZ001 - cells have no time zone
 FIRST = row(3, C="Name", D="Amount", E="Since", F="Paid") + row(
     5, C="Anna", D="n:12.0", E="date:46085", F="b:1", G="e:#DIV/0!"
 )
@@ -43,7 +47,62 @@ def test_values_are_shown_as_people_see_them(read: Read, value: str, expected: s
     assert found.tables[0].rows == (("x", expected),)
 
 
-def test_comments_stand_under_their_sheet(read: Read) -> None:
+def test_formats_show_and_values_stay(read: Read) -> None:
+    codes = ("0.0%", '#,##0.00\\ "€"', "dd.mm.yyyy", '[Red]-0.0;0.0;"nothing"', "General")
+    first = row(3, C="Share", D="Price", E="Day", F="Zero", G="Plain")
+    second = row(5, C="style2:0.125", D="style3:1234.5", E="style4:46085", F="style5:0", G="style6:7")
+    found = read(xlsx(first + second, more={"xl/styles.xml": styles(*codes)}), EXCEL)
+    table = found.tables[0]
+    assert table.rows[1] == ("12.5%", "1,234.50 €", "04.03.2026", "nothing", "7")
+    assert table.values == ((1, 0, 0.125), (1, 1, 1234.5), (1, 2, "2026-03-04"), (1, 3, 0))
+    assert "| 12.5% | 1,234.50 € | 04.03.2026 | nothing | 7 |" in found.markdown
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "expected"),
+    [
+        ("0%", 0.125, "13%"), ("0.00 %", 0.125, "12.50 %"), ("#,##0.00_);(#,##0.00)", -1234.5, "(1,234.50)"),
+        ('[$$-409]#,##0.00;[Red]-[$$-409]#,##0.00', -3, "-$3.00"), ("#,##0.00 [$€-407]", 1234567.891, "1,234,567.89 €"),
+        ("#,##0,", 1234567, "1,235"), ('0.0,,"M"', 1234567, "1.2M"), ("00000", 7, "00007"),
+        ("0.00E+00", 12345, "1.23E+04"),
+        ('[>=100]"many";"few: "0', 5, "few: 5"), ('[>=100]"many";0', 100, "many"), ("0.00", -0.001, "0.00"),
+        ('_-* #,##0.00 "€"_-;-* #,##0.00 "€"_-;_-* "-"?? "€"_-', 0, "- €"), ("#,##0.###", 1.5, "1.5"), ("0", 2.5, "3"),
+    ],
+)  # fmt: skip
+def test_numbers_by_their_format(code: str, value: float, expected: str) -> None:
+    assert NumberFormat(code).number(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "expected"),
+    [
+        ("d-mmm-yy", MOMENT, "4-Mar-26"), ("dddd, d mmmm yyyy", MOMENT, "Wednesday, 4 March 2026"),
+        ("mm/dd/yy", MOMENT, "03/04/26"),
+        ("h:mm AM/PM", MOMENT, "3:07 PM"), ("dd.mm.yyyy hh:mm:ss", MOMENT, "04.03.2026 15:07:09"),
+        ("mm:ss", MOMENT, "07:09"),
+        ("[$-407]dd.mm.yy;@", MOMENT, "04.03.26"), ("[h]:mm:ss", timedelta(hours=30, minutes=15), "30:15:00"),
+        ("h:mm", time(7, 5), "7:05"), ("[h]:mm", timedelta(minutes=-90), "-1:30"),
+    ],
+)  # fmt: skip
+def test_moments_by_their_format(code: str, value: Moment, expected: str) -> None:
+    assert NumberFormat(code).moment(value) == expected
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "General", "@", "", "# ?/?", "000-00", "[$-407]d. mmmm yyyy", "[$-F800]dddd, mmmm dd, yyyy", "yyyy",
+        "0" * 501, "0." + "0" * 40,
+        '"', "[", "[$", "[>", ";;;;;;", "E+", "0E+0E+0", "[h", "\\", "[>=1e99999]0",
+    ],
+)  # fmt: skip
+def test_a_format_that_is_not_known_leaves_the_value_as_it_is(code: str) -> None:
+    known = NumberFormat(code)
+    assert known.number(12.5) in {None, "12.5"}
+    assert known.moment(timedelta(hours=1)) is None
+
+
+def test_comments_are_below_their_sheet(read: Read) -> None:
     comment = '<comment ref="B2"><text><r><t>Check this</t></r></text></comment>'
     more = {
         "xl/worksheets/_rels/sheet1.xml.rels": relations({"comments": "../comments1.xml"}),
@@ -63,7 +122,7 @@ def test_all_rows_of_a_long_sheet_are_text(read: Read) -> None:
     assert not found.partial
 
 
-def test_what_there_is_no_room_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warning_names_the_sheets_that_were_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheets, "CHARACTERS_MAX", 100)
     writer = sheets.SheetWriter()
     writer.add(sheets.Sheet("Long", [["some text", str(number)] for number in range(50)]))

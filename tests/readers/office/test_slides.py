@@ -42,7 +42,7 @@ def test_the_order_of_reading(read: Read) -> None:
     assert (found.title, found.page_count) == ("The title", 1)
 
 
-def test_what_stands_on_slides(read: Read) -> None:
+def test_what_is_on_slides(read: Read) -> None:
     merged = cell("A", 'gridSpan="2"') + cell("", 'hMerge="1"') + cell("C")
     table = framed(f"<a:tbl><a:tr>{merged}</a:tr><a:tr>{cell('1')}{cell('2')}{cell('3')}</a:tr></a:tbl>")
     chart = framed('<c:chart xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" r:id="c1"/>', top=80)
@@ -70,7 +70,7 @@ def test_the_text_of_a_slide_is_a_list(read: Read) -> None:
     assert found.pages[0].text == "- one\n  - deeper\n1. [web](https://example.org/)\n\nno item"
 
 
-def test_a_placeholder_stands_where_the_layout_puts_it(read: Read) -> None:
+def test_a_placeholder_is_where_the_layout_puts_it(read: Read) -> None:
     space = 'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"'
     holder = '<p:sp><p:nvSpPr><p:nvPr><p:ph type="body" idx="7"/></p:nvPr></p:nvSpPr>{}</p:sp>'
     text = "<p:txBody><a:p><a:r><a:t>low</a:t></a:r></a:p></p:txBody>"

@@ -16,7 +16,7 @@ class CallTimes:
     call_seconds: float = 60.0
     """The longest that one call takes."""
     silent_seconds: float = 60.0
-    """After so long without a heartbeat a worker is taken for frozen."""
+    """After so long without a heartbeat a worker counts as frozen."""
     keep_seconds: float = 7200.0
     """How long storing an answer is retried: as long as its job's lease may last."""
     drain_seconds: float = 25.0

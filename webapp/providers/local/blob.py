@@ -21,7 +21,7 @@ from webapp.providers.incoming import PRIVATE, make_folder, sweep
 from webapp.providers.ports import BlobInfo
 
 COPY_BYTES = 1 << 20
-# More than a filesystem keeps inside of a folder's own entry, so that it needs real room.
+# More than a filesystem keeps inside of a folder's own entry, so that it needs real space.
 PROBE = bytes(64 << 10)
 LASTING_LEVELS = 2
 PLACE_TRIES = 50

@@ -1,14 +1,16 @@
 """Reads documents, books, pages, mail and tables on this machine, in sandboxed children: no account, no network."""
 
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ParserCrashed
+from webapp.providers.local.ocr import LocalOcr, PagesOf
+from webapp.providers.local.pdf import PdfText
 from webapp.providers.local.versions import installed
+from webapp.providers.ports import KeptParts
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import Extraction
 from webapp.readers.filetypes import (
@@ -25,19 +27,21 @@ from webapp.readers.filetypes import (
     TSV,
     filetype,
 )
+from webapp.readers.pictures.merge import pages_to_read
 from webapp.readers.sniff import HEAD_BYTES, sniff
 from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
 
 # Part of the cache's key: count it up when the same file would give another result.
-RULES = 2
+RULES = 4
 COUNT_JOB, READY_JOB = "webapp.readers.pdf.pages:count_pages", "webapp.readers.text:ready"
 PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000
 BOOK_BYTES_MAX = 256 << 20
 MAIL_BYTES_MAX = 128 << 20
 CHECK_SECONDS = 20.0
-PARSERS = ("liteparse", "pypdfium2", "lxml", "python-calamine", "chardet")
+TEXT_SHARE = 0.1
+PARSERS = ("liteparse", "pypdfium2", "lxml", "python-calamine", "office-oxide", "olefile", "chardet")
 READERS = sorted({each.reader for each in FILE_TYPES if each.reader})
 
 
@@ -53,9 +57,11 @@ class LocalExtractor:
         pages_max: int = PAGES_MAX,
         text_bytes_max: int = TEXT_BYTES_MAX,
         requires_locks: bool = False,
+        ocr: LocalOcr | None = None,
     ) -> None:
         parsers = "+".join(f"{name}-{installed(name)}" for name in PARSERS)
         self.version = f"{RULES}+{parsers}"
+        self._ocr = ocr
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
         modules = tuple(job.partition(":")[0] for job in (*READERS, COUNT_JOB))
@@ -63,15 +69,19 @@ class LocalExtractor:
 
     def options_key(self) -> str:
         """Give the options that can change a result."""
-        return f"pages={self._pages_max},text={self._text_bytes_max}"
+        ocr = "off" if self._ocr is None else f"{self._ocr.version},{self._ocr.options_key()}"
+        return f"pages={self._pages_max},text={self._text_bytes_max},ocr={ocr}"
 
     def accepts(self, content_type: str) -> bool:
         """Say whether this kind of file can be read."""
-        return bool(filetype(content_type).reader)
+        kind = filetype(content_type)
+        return bool(kind.reader) or (self._ocr is not None and kind.is_picture)
 
     def close(self) -> None:
-        """End the parsers' process."""
+        """End the parsers' processes."""
         self._sandbox.close()
+        if self._ocr is not None:
+            self._ocr.close()
 
     def check(self) -> None:
         """Run an empty job: ProviderUnavailable where children can't be started."""
@@ -84,22 +94,35 @@ class LocalExtractor:
         *,
         timeout_seconds: float,
         progress: Callable[[float], None],
+        parts: KeptParts | None = None,
     ) -> Extraction:
-        """Read a file in a child that may use so much memory and time and not more."""
+        """Read a file in a child that may use so much memory and time and not more; its pictures in another one."""
         job = self._job(source, content_type)
-        rising = _Rising(progress)
-        deadline = time.monotonic() + timeout_seconds
+        rising, kept = _Rising(progress), parts or _KeepsNothing()
         with _named(source, filetype(content_type).endings[0]) as file:
-            try:
-                plain = self._run(job, file, source, timeout_seconds, rising)
-            except ParserCrashed:
-                remaining = deadline - time.monotonic()
-                if not job.arguments.get("layout") or remaining <= 0:
-                    raise
-                # One bad page should not cost the text of all: pdfium alone needs far less.
-                plain = self._run(job.without_layout(), file, source, remaining, rising)
+            if self._ocr is not None and filetype(content_type).is_picture:
+                pages = PagesOf(source, is_pdf=False, timeout_seconds=timeout_seconds, progress=rising)
+                found = self._ocr.picture(pages, self._pages_max)
+            elif content_type == PDF:
+                found = self._text_of_pdf(job, file, source, timeout_seconds, rising, kept)
+            else:
+                found = _extraction(self._run(job, file, source, timeout_seconds, rising))
+            if self._ocr is not None and pages_to_read(found):
+                pages = PagesOf(source, content_type == PDF, timeout_seconds, rising)
+                found = self._ocr.complete(found, pages, kept)
         rising(1.0)
-        return self._checked(plain)
+        return clean_extraction(replace(found, extractor=self.name, version=self.version))
+
+    def _text_of_pdf(
+        self, job: "_Job", file: Path, source: Path, timeout_seconds: float, progress: "_Rising", parts: KeptParts
+    ) -> Extraction:
+        # Where pictures follow, reading the text is the smaller part.
+        share = progress if self._ocr is None else progress.first(TEXT_SHARE)
+
+        def child(more: Mapping[str, object], seconds: float) -> object:
+            return self._run(replace(job, arguments={**job.arguments, **more}), file, source, seconds, share)
+
+        return PdfText(child, parts, timeout_seconds, has_ocr=self._ocr is not None).read()
 
     def count_pages(self, source: Path, timeout_seconds: float) -> int:
         """Count a PDF's pages in a child; BadInput where it can't be opened at all."""
@@ -110,18 +133,13 @@ class LocalExtractor:
             raise ParserCrashed("the parser's answer has the wrong form")
         return count
 
-    def _run(self, job: "_Job", file: Path, source: Path, timeout_seconds: float, progress: "_Rising") -> object:
+    def _run(
+        self, job: "_Job", file: Path, source: Path, timeout_seconds: float, progress: Callable[[float], None]
+    ) -> object:
         arguments = {"source": str(file), **job.arguments}
         return self._sandbox.run(
             job.function, arguments, timeout_seconds=timeout_seconds, readable=source, progress=progress
         )
-
-    def _checked(self, plain: object) -> Extraction:
-        try:
-            extraction = Extraction.from_plain(plain)
-        except ValueError as error:
-            raise ParserCrashed("the parser's answer has the wrong form") from error
-        return clean_extraction(replace(extraction, extractor=self.name, version=self.version))
 
     def _job(self, source: Path, content_type: str) -> "_Job":
         if not self.accepts(content_type):
@@ -140,7 +158,7 @@ class LocalExtractor:
 
     def _arguments(self, content_type: str) -> dict[str, object]:
         if content_type == PDF:
-            return {"pages_max": self._pages_max, "layout": True}
+            return {"pages_max": self._pages_max}
         if content_type == EPUB:
             return {"bytes_max": BOOK_BYTES_MAX}
         if content_type in {MAIL, MAILBOX}:
@@ -148,7 +166,7 @@ class LocalExtractor:
         if content_type in {CSV, TSV}:
             return {"bytes_max": self._text_bytes_max, "delimiter": "," if content_type == CSV else "\t"}
         # Documents have limits of their own, for what unfolds out of them.
-        if content_type.startswith((OFFICE, OPEN)) or content_type == RTF:
+        if content_type.startswith((OFFICE, OPEN)) or content_type == RTF or filetype(content_type).is_old:
             return {}
         return {"bytes_max": self._text_bytes_max, "markdown": content_type == MARKDOWN}
 
@@ -157,9 +175,6 @@ class LocalExtractor:
 class _Job:
     function: str
     arguments: dict[str, object]
-
-    def without_layout(self) -> "_Job":
-        return replace(self, arguments=self.arguments | {"layout": False})
 
 
 class _Rising:
@@ -172,6 +187,30 @@ class _Rising:
     def __call__(self, fraction: float) -> None:
         self._highest = max(fraction, self._highest)
         self._progress(self._highest)
+
+    def first(self, share: float) -> Callable[[float], None]:
+        """What hears the first part of the whole from 0 to 1."""
+        return lambda fraction: self(share * fraction)
+
+
+class _KeepsNothing:
+    """KeptParts of a caller that reads a file in one go."""
+
+    def get(self, name: str) -> bytes | None:
+        return None
+
+    def put(self, name: str, data: bytes, done: int, total: int) -> None:
+        pass
+
+    def seconds_left(self) -> float:
+        return float("inf")
+
+
+def _extraction(plain: object) -> Extraction:
+    try:
+        return Extraction.from_plain(plain)
+    except ValueError as error:
+        raise ParserCrashed("the parser's answer has the wrong form") from error
 
 
 @contextmanager

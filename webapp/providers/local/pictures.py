@@ -1,14 +1,16 @@
-"""Draws pages of PDFs on this machine, in sandboxed children; never many at once."""
+"""Draws pages of PDFs and of picture files on this machine, in sandboxed children; never many at once."""
 
 import tempfile
 from pathlib import Path
 
+from webapp.provider_errors import BlobMissing
 from webapp.providers.local.drawing_seats import DrawingSeats, Share
+from webapp.readers.sniff import HEAD_BYTES, sniff
 from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
 
-MODULE = "webapp.readers.pdf.picture"
-MEMORY_BYTES = 512 << 20
+PDF_JOB, PICTURE_JOB = "webapp.readers.pdf.picture:draw_page", "webapp.readers.pictures.draw:draw_frame"
+MEMORY_BYTES = 768 << 20
 # More than a picture of the largest size has if nothing about it can be packed.
 FILE_BYTES_MAX = 16 << 20
 # One org's slow pages leave others a seat to draw on, and places to wait.
@@ -17,11 +19,11 @@ WAIT_SECONDS = 10.0
 
 
 class LocalPictures:
-    """A PageArtist on pdfium."""
+    """A PageArtist on pdfium and Pillow."""
 
     def __init__(self, *, everybody: Share = EVERYBODY, one_org: Share = ONE_ORG, requires_locks: bool = False) -> None:
         limits = ChildLimits(memory_bytes=MEMORY_BYTES, file_bytes=FILE_BYTES_MAX, requires_locks=requires_locks)
-        self._sandbox = Sandbox((MODULE,), limits)
+        self._sandbox = Sandbox(tuple(job.partition(":")[0] for job in (PDF_JOB, PICTURE_JOB)), limits)
         self._seats = DrawingSeats(everybody, one_org)
 
     def close(self) -> None:
@@ -39,10 +41,18 @@ class LocalPictures:
             target.touch()
             arguments = {"source": str(source.absolute()), "target": str(target), "number": number}
             is_drawn = self._sandbox.run(
-                f"{MODULE}:draw_page",
+                PICTURE_JOB if _is_picture(source) else PDF_JOB,
                 {**arguments, "width_max": box[0], "height_max": box[1]},
                 timeout_seconds=timeout_seconds,
                 readable=source,
                 writable=target,
             )
             return target.read_bytes() if is_drawn is True else None
+
+
+def _is_picture(source: Path) -> bool:
+    try:
+        with source.open("rb") as file:
+            return sniff(file.read(HEAD_BYTES), "").is_picture
+    except FileNotFoundError as error:
+        raise BlobMissing("the file to draw is gone") from error

@@ -14,7 +14,7 @@ from webapp.sandbox.sandbox import Sandbox
 RULES = 1
 MODULE = "webapp.readers.sound.read"
 SECONDS_MAX = 4 * 3600.0
-# Twice four hours at the rate that is written, and some room.
+# Twice four hours at the rate that is written, and some more.
 FILE_BYTES_MAX = 256 << 20
 CHECK_SECONDS = 20.0
 

@@ -9,7 +9,7 @@ from itertools import product
 
 SAMPLE_CHARACTERS = 100_000
 DELIMITERS = (",", ";", "\t", "|", "^", "~", " ")
-# Such delimiters are seldom meant, and often stand in a text.
+# Such delimiters are seldom meant, and often occur in a text.
 _SELDOM = {" ": 0.35, "^": 0.8, "~": 0.8}
 SCORE_MIN = 0.35
 WIDTH_COUNTED_MAX = 6

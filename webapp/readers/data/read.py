@@ -6,17 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.cleaning import CELL_CHARACTERS_MAX, clean_text
+from webapp.readers.cleaning import CELL_CHARACTERS_MAX
 from webapp.readers.data.columns import Column, look_at
 from webapp.readers.data.dialect import Dialect, find_dialect
-from webapp.readers.encoding import decode
 from webapp.readers.extraction import Extraction
-from webapp.readers.markup.writer import paragraph, table_lines
-from webapp.readers.page_markdown import without_marks
+from webapp.readers.markup.markdown import table, table_row
+from webapp.readers.markup.writer import paragraph
+from webapp.readers.text import read_text
 from webapp.sandbox.child import Report
 
 NAME = "local"
@@ -45,13 +44,7 @@ class _Read:
 
 def parse_csv(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     """Read the table at `source`; the answer is an Extraction as plain data."""
-    source, bytes_max = Path(str(arguments["source"])), int(str(arguments["bytes_max"]))
-    if source.stat().st_size > bytes_max:
-        raise BadInput(f"more than {bytes_max} bytes of text", code=FailureCode.TOO_LARGE)
-    decoded = decode(source.read_bytes())
-    text = without_marks(clean_text(decoded.text))
-    if not text.strip():
-        raise BadInput("nothing but white space", code=FailureCode.EMPTY)
+    text, warnings = read_text(arguments)
     said = _SEPARATOR.match(text)
     text = text[said.end() :] if said else text
     csv.field_size_limit(FIELD_CHARACTERS_MAX)
@@ -71,7 +64,7 @@ def parse_csv(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         markdown=_markdown(before, columns, body, dialect),
         title="",
         partial=any(each != BROKEN_QUOTES for each in read.warnings),
-        warnings=(*decoded.warnings, *read.warnings),
+        warnings=(*warnings, *read.warnings),
         vectors_max=VECTORS_MAX,
     )
     # The table not by way of `asdict`, which would copy each of a million cells deeply.
@@ -148,10 +141,10 @@ def _markdown(before: list[str], columns: list[Column], rows: list[list[str]], d
     count = f"{len(rows):,} {'rows' if len(rows) != 1 else 'row'} of {len(names):,} columns{parted}."
     listed = "\n".join(f"- {_cell(column.name)}: {_cell(column.about)}" for column in columns)
     blocks = [f"# {_cell(_title(names))}", paragraph("\n".join(before)), count, f"## Columns\n\n{listed}"]
-    heading = [_cell(name) for name in names]
+    heading = table_row([_cell(name) for name in names])
     for start in range(0, len(rows), ROWS_PER_BLOCK):
         part = rows[start : start + ROWS_PER_BLOCK]
-        lines = table_lines([heading, *([_cell(cell) for cell in row] for row in part)])
+        lines = table([heading, *(table_row([_cell(cell) for cell in row]) for row in part)], len(names))
         blocks.append(f"## Rows {start + 1:,} to {start + len(part):,}\n\n{lines}")
     return "\n\n".join(block for block in blocks if block)
 

@@ -3,13 +3,10 @@
 import posixpath
 import re
 import sys
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.epub.markdown import Chapter, read_chapter
@@ -18,6 +15,7 @@ from webapp.readers.language import guess_language
 from webapp.readers.markup.parse import RECURSION, parse_xml
 from webapp.readers.markup.writer import Element, local_name, text_of
 from webapp.readers.page_markdown import assemble, first_heading, plain
+from webapp.readers.zip_members import MemberLimits, ZipMembers, inside
 from webapp.sandbox.child import Report
 
 NAME = "local"
@@ -25,7 +23,6 @@ CONTAINER, ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 MEMBER_BYTES_MAX = 32 << 20
 MEMBERS_MAX = 20_000
 CHAPTERS_MAX = 5_000
-BLOCK_BYTES = 1 << 18
 UNREADABLE = "{count} of {total} parts of the book could not be read: {names}."
 NAMES_SHOWN = 5
 
@@ -54,49 +51,11 @@ class _Package:
     fields: tuple[Field, ...]
 
 
-class _Archive:
-    """Members by their exact names, counted while they unfold: what a directory promises is not believed."""
-
-    def __init__(self, source: Path, bytes_max: int) -> None:
-        try:
-            self._zip = zipfile.ZipFile(source)
-        except (zipfile.BadZipFile, zlib.error, OSError, ValueError) as error:
-            raise BadInput("no readable archive", code=FailureCode.CORRUPT) from error
-        self._members = {info.filename: info for info in self._zip.infolist()}
-        self._left = bytes_max
-        if len(self._zip.infolist()) > MEMBERS_MAX:
-            raise BadInput(f"more than {MEMBERS_MAX} files in one book", code=FailureCode.TOO_LARGE)
-
-    def has(self, name: str) -> bool:
-        return name in self._members
-
-    def read(self, name: str) -> bytes:
-        """A member's content; BadInput where it is missing, broken, encrypted or too large."""
-        info = self._members.get(name)
-        if info is None:
-            raise BadInput("a file of the book is missing", code=FailureCode.CORRUPT)
-        if info.flag_bits & 1:
-            raise BadInput("the book is encrypted", code=FailureCode.ENCRYPTED)
-        try:
-            with self._zip.open(info) as member:
-                return self._unfold(member)
-        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, ValueError) as error:
-            raise BadInput("a file of the book is broken", code=FailureCode.CORRUPT) from error
-
-    def _unfold(self, member: Any) -> bytes:
-        data = bytearray()
-        while block := member.read(BLOCK_BYTES):
-            data += block
-            self._left -= len(block)
-            if len(data) > MEMBER_BYTES_MAX or self._left < 0:
-                raise BadInput("the book unfolds to more than is read", code=FailureCode.TOO_LARGE)
-        return bytes(data)
-
-
 def parse_epub(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     """Read the book at `source`; the answer is an Extraction as plain data."""
     sys.setrecursionlimit(RECURSION)
-    archive = _Archive(Path(str(arguments["source"])), int(str(arguments["bytes_max"])))
+    limits = MemberLimits(MEMBERS_MAX, MEMBER_BYTES_MAX, int(str(arguments["bytes_max"])))
+    archive = ZipMembers(Path(str(arguments["source"])), limits, "book")
     package = _package(archive)
     _refuse_encrypted(archive, package)
     chapters, missing = _chapters(archive, package, report)
@@ -129,7 +88,7 @@ def _extraction(package: _Package, chapters: list[Chapter], missing: list[str]) 
     )
 
 
-def _chapters(archive: _Archive, package: _Package, report: Report) -> tuple[list[Chapter], list[str]]:
+def _chapters(archive: ZipMembers, package: _Package, report: Report) -> tuple[list[Chapter], list[str]]:
     """Each part of the reading order once; those with text are the pages. Says which could not be read."""
     chapters: list[Chapter] = []
     missing: list[str] = []
@@ -148,7 +107,7 @@ def _chapters(archive: _Archive, package: _Package, report: Report) -> tuple[lis
     return chapters, missing
 
 
-def _chapter(archive: _Archive, item: _Item, package: _Package) -> Chapter | None:
+def _chapter(archive: ZipMembers, item: _Item, package: _Package) -> Chapter | None:
     try:
         chapter = read_chapter(archive.read(item.path))
     except BadInput as error:
@@ -169,14 +128,14 @@ def _headed(markdown: str, title: str | None) -> str:
     return f"# {title}\n\n{markdown}"
 
 
-def _package(archive: _Archive) -> _Package:
+def _package(archive: ZipMembers) -> _Package:
     container = parse_xml(archive.read(CONTAINER))
     path = next((each.get("full-path") for each in container.iter() if local_name(each) == "rootfile"), None)
     if not path:
         raise BadInput("the book does not say where its contents stand", code=FailureCode.CORRUPT)
     root, folder = parse_xml(archive.read(path)), posixpath.dirname(path)
     items = {
-        each.get("id"): _Item(_inside(folder, each.get("href") or ""), each.get("media-type") or "")
+        each.get("id"): _Item(inside(folder, each.get("href") or ""), each.get("media-type") or "")
         for each in _named(root, "item")
     }
     references = [items.get(each.get("idref")) for each in _named(root, "itemref")]
@@ -205,7 +164,7 @@ def _metadata(root: Element) -> Iterator[tuple[str, str]]:
                 yield local_name(each), text
 
 
-def _titles(archive: _Archive, root: Element, items: dict[Any, _Item]) -> dict[str, str]:
+def _titles(archive: ZipMembers, root: Element, items: dict[Any, _Item]) -> dict[str, str]:
     """The names of the chapters by file, from the table of contents; none where there is none that can be read."""
     nav = next((each.get("id") for each in _named(root, "item") if "nav" in (each.get("properties") or "").split()), "")
     ncx = next((each.get("toc") for each in _named(root, "spine")), None)
@@ -228,31 +187,25 @@ def _entries(root: Element, folder: str) -> Iterator[tuple[str, str]]:
     for each in root.iter():
         name = local_name(each)
         if name == "a" and each.get("href") and (title := text_of(each)):
-            yield _inside(folder, each.get("href")), title
+            yield inside(folder, each.get("href")), title
         elif name == "navpoint":
             source = next((found.get("src") for found in each if local_name(found) == "content"), None)
             label = next((text_of(found) for found in each if local_name(found) == "navlabel"), "")
             if source and label:
-                yield _inside(folder, source), label
+                yield inside(folder, source), label
 
 
-def _refuse_encrypted(archive: _Archive, package: _Package) -> None:
+def _refuse_encrypted(archive: ZipMembers, package: _Package) -> None:
     """Scrambled fonts are no matter; scrambled chapters can't be read by anybody without the shop's key."""
     if not archive.has(ENCRYPTION):
         return
     chapters = {item.path for item in package.spine if item is not None}
     for block in _named(parse_xml(archive.read(ENCRYPTION)), "encrypteddata"):
         algorithm = next((each.get("Algorithm") for each in _named(block, "encryptionmethod")), None)
-        paths = {_inside("", each.get("URI") or "") for each in _named(block, "cipherreference")}
+        paths = {inside("", each.get("URI") or "") for each in _named(block, "cipherreference")}
         if algorithm not in _FONT_SCRAMBLING and paths & chapters:
             raise BadInput("the book's chapters are encrypted", code=FailureCode.ENCRYPTED)
 
 
 def _named(root: Element, name: str) -> Iterator[Element]:
     return (each for each in root.iter() if local_name(each) == name)
-
-
-def _inside(folder: str, href: str) -> str:
-    """The name of a member. One that leads out of the archive is the name of nothing."""
-    path = unquote(href.partition("#")[0])
-    return posixpath.normpath(posixpath.join(folder, path)) if path else ""

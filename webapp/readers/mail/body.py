@@ -68,7 +68,7 @@ def _add_within(mail: Mail, message: Part, level: int) -> None:
 
 
 def raw_text(data: bytes) -> list[str]:
-    """What stands in a message whose parts can't be told apart, without the lines that part them."""
+    """The content of a message whose parts can't be told apart, without the lines that part them."""
     _, _, body = data.replace(b"\r\n", b"\n").partition(b"\n\n")
     lines = clean_text(text_of(body[:RAW_CHARACTERS_MAX], None)).split("\n")
     return [text] if (text := markdown_of([line for line in lines if not line.startswith(("--", "Content-"))])) else []

@@ -18,7 +18,7 @@ from webapp.readers.cleaning import clean_line
 from webapp.readers.encoding import codec_named, decode
 
 HEADER_CHARACTERS_MAX = 100_000
-# What is taken apart: nobody writes more recipients than this, and each takes its time.
+# How much is split up: nobody writes more recipients than this, and each takes its time.
 SHOWN_CHARACTERS_MAX = 10_000
 STRUCTURED_CHARACTERS_MAX = 4_000
 PARTS_MAX = 2_000
@@ -86,7 +86,7 @@ def header(message: Part, name: str) -> str | None:
 
 
 def date(message: Part) -> str | None:
-    """When it was sent, in the form that sorts; as it stands there where it has another form."""
+    """When it was sent, in the form that sorts; unchanged where it has another form."""
     said = header(message, "Date")
     if said is None or len(said) > 100:
         return said and said[:100]
@@ -97,7 +97,7 @@ def date(message: Part) -> str | None:
 
 
 def _shown(value: str) -> str | None:
-    """The characters that encoded words stand for; bytes that name no encoding are guessed."""
+    """The characters that encoded words mean; bytes that name no encoding are guessed."""
     try:
         pieces = decode_header(value) if "=?" in value else [(value, None)]
     except (HeaderParseError, ValueError):

@@ -10,9 +10,10 @@ from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Field, Page
+from webapp.readers.fields.markdown import with_fields
 from webapp.readers.language import guess_language
 from webapp.readers.mail.body import Mail, raw_text, read_mail
-from webapp.readers.mail.message import PARTS_MAX, Attachment, parse
+from webapp.readers.mail.message import PARTS_MAX, Attachment, Part, parse
 from webapp.readers.markup.parse import RECURSION
 from webapp.readers.page_markdown import assemble
 from webapp.sandbox.child import Report
@@ -41,7 +42,16 @@ def parse_message(arguments: dict[str, object], report: Report) -> dict[str, Any
     if not mail.fields and len(mail.blocks) == 1:
         raise BadInput("neither headers nor text", code=FailureCode.NO_TEXT)
     report.progress(0.9)
-    extraction = Extraction(
+    return asdict(with_fields(_extraction(mail, is_whole=is_whole)))
+
+
+def extraction_of(message: Part, *, is_whole: bool) -> Extraction:
+    """Read a message that something else has parsed."""
+    return _extraction(read_mail(message), is_whole=is_whole)
+
+
+def _extraction(mail: Mail, *, is_whole: bool) -> Extraction:
+    return Extraction(
         extractor=NAME,
         version="",
         markdown=mail.markdown,
@@ -52,7 +62,6 @@ def parse_message(arguments: dict[str, object], report: Report) -> dict[str, Any
         partial=not is_whole,
         warnings=tuple(_warnings(mail.attachments, is_whole=is_whole)),
     )
-    return asdict(extraction)
 
 
 def parse_mailbox(arguments: dict[str, object], report: Report) -> dict[str, Any]:

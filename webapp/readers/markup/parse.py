@@ -40,7 +40,7 @@ def parse_html(data: bytes) -> Element:
     # Not lxml.html's own, whose elements know more about pages than is asked here, and take their time for it.
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False, remove_pis=True)
     try:
-        # Without the ends of the page: what comes after them, as a footer of mail, would stand in no tree of ours.
+        # Without the ends of the page: what comes after them, as a footer of mail, would be in no tree of ours.
         root = etree.fromstring(_PAGE_END.sub(b"", data), parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise BadInput("no HTML", code=FailureCode.CORRUPT) from error

@@ -1,7 +1,7 @@
 """Elements of HTML or XHTML -> Markdown: headings, paragraphs, nested lists, tables, code, quotations, notes, links."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from html.entities import name2codepoint
 from typing import Any
 from urllib.parse import quote
@@ -9,6 +9,7 @@ from urllib.parse import quote
 from lxml import etree
 
 from webapp.readers.extraction import Table
+from webapp.readers.markup.markdown import escaped, note, paragraph_of, table, table_row
 
 Element = Any  # lxml's elements are no types of their own
 
@@ -32,10 +33,7 @@ _IN_LAYOUT = {"table", "h1", "h2", "h3", "h4", "h5", "h6", "form", "section", "a
 _STRONG, _EMPHASIS, _CODE = {"b", "strong"}, {"i", "em", "cite", "dfn"}, {"code", "kbd", "samp", "tt", "var"}
 _HEADING = re.compile(r"h([1-6])")
 _SPACE = re.compile(r"[ \t\r\n\f\v]+")
-_SPECIAL = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])")
-_LINE_START = re.compile(r"^(#{1,6}(?=\s)|>|[-+](?=\s)|\d{1,9}(?=[.)]\s))", re.MULTILINE)
 _NOTE_NAME = re.compile(r"[^\w-]+")
-_IS_ONE_WORD = re.compile(r"\S+(?:\s+[\"'(].*)?")
 _ADDRESS = re.compile(r"(?:https?://|mailto:|tel:)[^\s<>]+", re.IGNORECASE)
 
 
@@ -64,7 +62,7 @@ class Writer:
     def flow(self, element: Element) -> list[str]:
         """The blocks within; text between them is paragraphs of its own."""
         blocks: list[str] = []
-        run: list[str] = [escaped(element.text)]
+        run: list[str] = [_plain(element.text)]
         for child in element:
             name = local_name(child)
             if name in _SKIPPED or child in self._without:
@@ -75,7 +73,7 @@ class Writer:
                 blocks += self._block(child, name)
             else:
                 run.append(self._inline(child, name))
-            run.append(escaped(child.tail))
+            run.append(_plain(child.tail))
         return blocks + _paragraph(run)
 
     def _block(self, element: Element, name: str) -> list[str]:  # noqa: PLR0911 - one for each kind of block
@@ -116,13 +114,8 @@ class Writer:
         return ["\n".join(items)] if items else []
 
     def _note(self, element: Element) -> list[str]:
-        text = "\n\n".join(self.flow(element))
-        if not text:
-            return []
-        mark = f"[^{_note_name(element.get('id') or 'note')}]:"
-        # One word would make it a link's address, which readers are not shown.
-        mark = f"\\{mark}" if _IS_ONE_WORD.fullmatch(text) else mark
-        return [f"{mark} " + text.replace("\n", "\n    ").replace("\n    \n", "\n\n")]
+        written = note(_note_name(element.get("id") or "note"), "\n\n".join(self.flow(element)))
+        return [written] if written else []
 
     def _layout(self, element: Element) -> list[str]:
         """A table that only arranges: what is in its cells, one after the other."""
@@ -140,8 +133,8 @@ class Writer:
             return [cell for (cell,) in rows if cell]
         rows = [[*row, *[""] * (width - len(row))] for row in rows]
         self.tables.append(Table(page=None, rows=tuple(tuple(row) for row in rows), caption=caption))
-        table = table_lines(rows)
-        return [caption, table] if caption else [table]
+        written = table([table_row(row) for row in rows], width)
+        return [caption, written] if caption else [written]
 
     def _grid(self, element: Element) -> Iterator[list[str]]:
         """The rows, with empty cells where others reach into them from the left and from above."""
@@ -162,12 +155,12 @@ class Writer:
             reaching = below
 
     def _pieces(self, element: Element) -> Iterator[str]:
-        yield escaped(element.text)
+        yield _plain(element.text)
         for child in element:
             name = local_name(child)
             if name not in _SKIPPED and child not in self._without:
                 yield self._inline(child, name)
-            yield escaped(child.tail)
+            yield _plain(child.tail)
 
     def _inline(self, element: Element, name: str) -> str:  # noqa: PLR0911 - one for each kind of mark
         if not name:
@@ -190,12 +183,6 @@ class Writer:
         if name in _EMPHASIS:
             return _wrapped(text, "*")
         return text
-
-
-def table_lines(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of one width as a table, the first one its heading."""
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([lines[0], f"| {' | '.join(['---'] * len(rows[0]))} |", *lines[1:]])
 
 
 def _around_blocks(root: Element) -> set[Element]:
@@ -236,20 +223,14 @@ def _link(text: str, address: str | None) -> str:
 
 def paragraph(text: str) -> str:
     """Plain text as one paragraph that looks the same: its lines are kept, and none becomes a heading or a list."""
-    lines = (_SPECIAL.sub(r"\\\g<0>", line).strip() for line in text.split("\n"))
+    lines = (escaped(line).strip() for line in text.split("\n"))
     # Under a line of text, a ruler would make that a heading.
-    lines = (f"\\{line}" if line and not line.strip("-=_") else line for line in lines)
-    return _LINE_START.sub(_escape_start, "  \n".join(line for line in lines if line))
+    return paragraph_of(f"\\{line}" if line and not line.strip("-=_") else line for line in lines)
 
 
 def _paragraph(run: list[str]) -> list[str]:
-    lines = (_SPACE.sub(" ", line).strip() for line in "".join(run).split("\n"))
-    text = "  \n".join(line for line in lines if line)
-    return [_LINE_START.sub(_escape_start, text)] if text else []
-
-
-def _escape_start(found: re.Match[str]) -> str:
-    return f"{found[1]}\\" if found[1].isdigit() else f"\\{found[1]}"
+    text = paragraph_of(_SPACE.sub(" ", line).strip() for line in "".join(run).split("\n"))
+    return [text] if text else []
 
 
 def _item(marker: str, blocks: list[str]) -> str:
@@ -287,7 +268,7 @@ def _code(text: str) -> str:
 
 
 def _wrapped(text: str, mark: str) -> str:
-    """Marks stand at the words, not at the spaces around them, and not around nothing or two lines."""
+    """Marks are put next to the words, not to the spaces around them, and not around nothing or two lines."""
     core = text.strip()
     if not core or "\n" in core or core.startswith("*"):
         return text
@@ -295,9 +276,9 @@ def _wrapped(text: str, mark: str) -> str:
     return f"{text[:start]}{mark}{core}{mark}{text[start + len(core) :]}"
 
 
-def escaped(text: str | None) -> str:
-    """What would be Markdown by accident is not. A new line in the source is a space."""
-    return _SPECIAL.sub(r"\\\g<0>", _SPACE.sub(" ", text)) if text else ""
+def _plain(text: str | None) -> str:
+    """The escaped text of an element. A new line in the source is a space."""
+    return escaped(_SPACE.sub(" ", text)) if text else ""
 
 
 def _entity(element: Element) -> str:

@@ -5,21 +5,19 @@ from collections.abc import Iterable, Sequence
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Table
+from webapp.readers.markup.markdown import escaped, paragraph_of, plain_row, table
 
 CELLS_MAX = 5_000_000
 COLUMNS_MAX = 200
 HEADING_MAX = 6
 
-_SPECIAL = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])")
-_LINE_START = re.compile(r"^(?:#{1,6}(?=\s)|>|[-+](?=\s)|\d{1,9}(?=[.)]\s))", re.MULTILINE)
 _NUMBER_LABEL = re.compile(r"\d{1,9}[.)]")
-_IS_ONE_WORD = re.compile(r"\S+(?:\s+[\"'(].*)?")
 _LINK_ADDRESS = re.compile(r"(?:https?://|mailto:)[^\s<>()\\]+")
 LINK_MAX = 2_000
 
 
 class Blocks:
-    """A text's blocks in reading order; items of one list stand in one block, each under its parent."""
+    """A text's blocks in reading order; items of one list are one block, each under its parent."""
 
     def __init__(self) -> None:
         self._done: list[str] = []
@@ -43,7 +41,7 @@ class Blocks:
             self.done.extend(found)
 
     def item(self, level: int, label: str, text: str) -> None:
-        """Add an item; a label that Markdown does not know stands in its text."""
+        """Add an item; a label that Markdown does not know becomes part of its text."""
         if not text:
             return
         while self._open and self._open[-1][0] >= level:
@@ -72,7 +70,7 @@ class Tables:
         if width <= 1:
             return [paragraph(escaped(row[0])) for row in kept]
         self.found.append(Table(page=page, rows=tuple(map(tuple, kept)), caption=caption))
-        return [table_markdown(kept)]
+        return [table([plain_row(row) for row in kept], width)]
 
 
 def trimmed(rows: Sequence[list[str]]) -> list[list[str]]:
@@ -85,29 +83,9 @@ def trimmed(rows: Sequence[list[str]]) -> list[list[str]]:
     return [row[:width] + [""] * (width - len(row)) for row in rows]
 
 
-def table_markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of plain texts as a table; the first row is its heading."""
-    lines = [table_line(row) for row in rows]
-    lines.insert(1, f"|{' --- |' * len(rows[0])}")
-    return "\n".join(lines)
-
-
-def table_line(cells: Sequence[str]) -> str:
-    """One row of a table."""
-    line = "\x1f".join(cells)
-    if not line.isalnum():
-        line = escaped(line).replace("|", "\\|").replace("\n", " ")
-    return f"| {line.replace(chr(0x1F), ' | ')} |"
-
-
 def nested_table(rows: Iterable[Sequence[str]]) -> str:
     """A table within a cell, on one line."""
     return "; ".join(", ".join(cell for cell in row if cell) for row in rows if any(row))
-
-
-def escaped(text: str) -> str:
-    """What would be Markdown by accident is not."""
-    return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def one_line(text: str) -> str:
@@ -117,8 +95,7 @@ def one_line(text: str) -> str:
 
 def paragraph(text: str) -> str:
     """A paragraph out of escaped text; its line breaks stay."""
-    lines = (one_line(line) for line in text.split("\n"))
-    return _LINE_START.sub(_escape_start, "  \n".join(line for line in lines if line))
+    return paragraph_of(one_line(line) for line in text.split("\n"))
 
 
 def heading(level: int, text: str) -> str:
@@ -135,18 +112,6 @@ def link(text: str, address: str) -> str:
     return f"[{text.replace('[', '(').replace(']', ')')}]({address})"
 
 
-def note(mark: str, text: str) -> str:
-    """What a note says, to stand at the end."""
-    # One word would make it a link's address, which readers are not shown.
-    start = "\\" if _IS_ONE_WORD.fullmatch(text) else ""
-    indented = text.replace("\n", "\n    ")
-    return f"{start}[^{mark}]: {indented}" if text else ""
-
-
 def _narrow(row: list[str]) -> list[str]:
     last = COLUMNS_MAX - 1
     return [*row[:last], one_line(" ".join(row[last:]))] if len(row) > COLUMNS_MAX else row
-
-
-def _escape_start(found: re.Match[str]) -> str:
-    return f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}"

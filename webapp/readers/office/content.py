@@ -22,7 +22,7 @@ class Content:
     is_paged: bool
     tables: list[Table] = field(default_factory=list)
     title: str | None = None
-    """The title that stands in the text, as Markdown."""
+    """The title within the text, as Markdown."""
     warnings: list[str] = field(default_factory=list)
     is_partial: bool = False
 

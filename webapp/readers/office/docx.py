@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from webapp.readers.markup.markdown import escaped, note
 from webapp.readers.office.archive import Archive
-from webapp.readers.office.blocks import Blocks, Tables, escaped, heading, link, nested_table, note, one_line, paragraph
+from webapp.readers.office.blocks import Blocks, Tables, heading, link, nested_table, one_line, paragraph
 from webapp.readers.office.content import Content
 from webapp.readers.office.docx_styles import Lists, Styles, is_on
 from webapp.readers.office.relations import Relations, main_part
@@ -15,7 +16,7 @@ SPAN_MAX = 200
 COMMENT = "Comment by {author}: {text}"
 COMMENT_OF_NOBODY = "Comment: {text}"
 
-# What was taken away, and what no reader sees.
+# What was deleted, and what no reader sees.
 _DROPPED = {
     "del",
     "moveFrom",
@@ -145,7 +146,7 @@ class _Walk:
             blocks.item(label[0], label[1], paragraph(text))
 
     def _label(self, properties: Element | None, style_id: str) -> tuple[int, str] | None:
-        """The level and the label of a paragraph that stands in a list."""
+        """The level and the label of a paragraph in a list."""
         numbered = child(properties, "numPr")
         list_id, level = _value(child(numbered, "numId")), child(numbered, "ilvl")
         depth = None if level is None else number(_value(level))
@@ -193,7 +194,7 @@ class _Walk:
         return own if own is not None else hidden or self._styles.is_hidden(style_id)
 
     def _mark(self, kind: str, note_id: str) -> str:
-        """What stands for a note in the text: a number for footnotes, e and a number for endnotes."""
+        """The mark of a note in the text: a number for footnotes, e and a number for endnotes."""
         if (kind, note_id) not in self._marks:
             self._note_counts[kind] += 1
             start = "" if kind == "footnote" else "e"
@@ -250,7 +251,7 @@ def _choice(element: Element) -> Element | None:
 
 
 def _alternative(element: Element, name: str) -> str:
-    """What stands for a picture."""
+    """The text in place of a picture."""
     if name == "docPr":
         text = attribute(element, "descr")
     elif name in {"shape", "rect", "imagedata"}:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.office.archive import Archive, inside
-from webapp.readers.office.blocks import Blocks, Tables, escaped, heading, link, nested_table, note, one_line, paragraph
+from webapp.readers.markup.markdown import escaped, note
+from webapp.readers.office.archive import Archive
+from webapp.readers.office.blocks import Blocks, Tables, heading, link, nested_table, one_line, paragraph
 from webapp.readers.office.odf_styles import OdfStyles
 from webapp.readers.office.xml import Element, attribute, child, children, name_of, number, parse_xml
+from webapp.readers.zip_members import inside
 
 SPACES_MAX = 100
 COLUMNS_REPEATED_MAX, ROWS_REPEATED_MAX = 200, 100
@@ -171,7 +173,7 @@ class OdfWalk:
         return "" if name in _DROPPED else self._text(element)
 
     def _drawing(self, element: Element) -> str:
-        """What stands for a picture; the texts of boxes and shapes follow their paragraph."""
+        """The text in place of a picture; the texts of boxes and shapes follow their paragraph."""
         if any(name_of(each) in {"p", "list"} for each in element):
             self._boxes.append(element)
         alternative = child(element, "desc") if child(element, "desc") is not None else child(element, "title")
@@ -196,7 +198,7 @@ class OdfWalk:
         return f"[^{mark}]"
 
     def comment(self, element: Element) -> None:
-        """Keep what somebody remarked, to stand at the end."""
+        """Keep a comment for the end of the text."""
         author = child(element, "creator")
         name = "" if author is None else escaped(one_line("".join(author.itertext())))
         text = one_line(" ".join(self.flow(element)))
@@ -242,7 +244,7 @@ def refuse_encrypted(archive: Archive) -> None:
 
 
 def one_space(text: str | None) -> str:
-    """White space in the XML is one space; more stands there as elements."""
+    """White space in the XML is one space; more of it is written as elements."""
     if not text:
         return ""
     inner = " ".join(text.split())

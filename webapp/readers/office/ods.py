@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.markup.markdown import escaped
 from webapp.readers.office.archive import Archive
-from webapp.readers.office.blocks import escaped, one_line
+from webapp.readers.office.blocks import one_line
 from webapp.readers.office.content import Content
 from webapp.readers.office.odf import COMMENT_OF_NOBODY, one_space, refuse_encrypted
 from webapp.readers.office.odf_styles import OdfStyles

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.markup.markdown import escaped
 from webapp.readers.office.archive import Archive
-from webapp.readers.office.blocks import Blocks, Tables, escaped, link, one_line, paragraph
+from webapp.readers.office.blocks import Blocks, Tables, link, one_line, paragraph
 from webapp.readers.office.charts import chart_rows
 from webapp.readers.office.content import Content
 from webapp.readers.office.pptx_places import Places
@@ -179,7 +180,7 @@ def _role(shape: Element) -> str | None:
 
 
 def _alternative(shape: Element) -> str:
-    """What stands for a picture or a drawing."""
+    """The text in place of a picture or a drawing."""
     found = next(within(shape, "cNvPr"), None)
     return one_line(_of(found, "descr"))
 

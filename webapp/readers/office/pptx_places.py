@@ -1,4 +1,4 @@
-"""Where shapes stand on a slide: their own place, that of their group, or that of the layout's placeholder."""
+"""Where shapes are on a slide: their own place, that of their group, or that of the layout's placeholder."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,9 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webapp.readers.office.archive import Archive, inside
+from webapp.readers.office.archive import Archive
 from webapp.readers.office.xml import attribute, children, parse_xml
+from webapp.readers.zip_members import inside
 
 
 @dataclass(frozen=True)

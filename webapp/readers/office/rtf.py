@@ -9,7 +9,9 @@ import msgspec
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Field
-from webapp.readers.office.blocks import Tables, note, one_line
+from webapp.readers.fields.markdown import with_fields
+from webapp.readers.markup.markdown import note
+from webapp.readers.office.blocks import Tables, one_line
 from webapp.readers.office.content import Content, extraction
 from webapp.readers.office.properties import Properties, real_title
 from webapp.readers.office.rtf_codes import CHARACTERS, CHARSETS, CODE_PAGES, DESTINATIONS, TEXTS, code_page
@@ -22,8 +24,9 @@ PROGRESS_TOKENS = 200_000
 COMMENT = "Comment: {text}"
 CUT = "The file ends in the middle: something may be missing at its end."
 
-# Texts that stand in groups of which nothing else is read.
+# Texts in groups of which nothing else is read.
 _WITHIN_UNSEEN = frozenset({"box", "title", "author"})
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|[\r\n]+|([^\\{}\r\n]+)|\\"
 )
@@ -38,7 +41,14 @@ def parse_rtf(arguments: dict[str, object], report: Report) -> object:
     reader.read()
     fields = tuple(Field("Author", author) for author in [reader.words("author")] if author)
     properties = Properties(real_title(reader.words("title")), None, fields)
-    return msgspec.to_builtins(extraction(reader.content(), properties))
+    return msgspec.to_builtins(with_fields(extraction(reader.content(), properties)))
+
+
+def text_of_rtf(data: bytes) -> str:
+    """The text of a document that lies within another one, without marks."""
+    reader = _Reader(data, None)
+    reader.read()
+    return _ESCAPED.sub(r"\1", "\n\n".join(reader.content().pages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,7 @@ class _Group:
 class _Reader:
     """Reads one file, token by token."""
 
-    def __init__(self, data: bytes, report: Report) -> None:
+    def __init__(self, data: bytes, report: Report | None) -> None:
         self._data = data
         self._report = report
         self._tables = Tables()
@@ -101,7 +111,7 @@ class _Reader:
                 elif sign is not None:
                     self._sign(sign)
             count += 1
-            if count % PROGRESS_TOKENS == 0:
+            if self._report is not None and count % PROGRESS_TOKENS == 0:
                 self._report.progress(0.9 * place / len(self._data))
         self._flush()
         self._is_cut |= bool(self._outer)
@@ -186,7 +196,7 @@ class _Reader:
             self._format(word, number)
 
     def _begin(self, kind: str) -> None:
-        """A text beside the main one; nothing where that stands in something that is not shown."""
+        """A text beside the main one; nothing where that is in something that is not shown."""
         is_unseen = self._group.text is None and kind not in _WITHIN_UNSEEN
         if is_unseen or self._group.is_hidden or self._group.is_deleted:
             self._group = replace(self._group, text=None, is_optional=False)

@@ -1,6 +1,7 @@
 """One text of an RTF document while it is being read: its paragraphs, items and tables."""
 
-from webapp.readers.office.blocks import Blocks, Tables, escaped, heading, one_line, paragraph
+from webapp.readers.markup.markdown import escaped
+from webapp.readers.office.blocks import Blocks, Tables, heading, one_line, paragraph
 
 LABEL_CHARACTERS_MAX = 10
 
@@ -12,7 +13,7 @@ class RtfText:
         self.level: int | None = None
         """The outline level of the paragraph that is being read; None for what is no heading."""
         self.item_level: int | None = None
-        """The level of the item that is being read; None for what stands in no list."""
+        """The level of the item that is being read; None for what is in no list."""
         self.is_in_table = False
         self._tables = tables
         self._blocks = Blocks()

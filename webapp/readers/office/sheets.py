@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Table
-from webapp.readers.office.blocks import escaped, table_line
+from webapp.readers.markup.markdown import escaped, plain_row, ruler
 from webapp.readers.office.content import Content
 
 # Readers make a table of all cells between the first and the last one, whatever stands between them.
@@ -25,6 +25,20 @@ ERRORS = "Cells with an error such as #DIV/0! are shown empty ({count:,} of them
 Value = int | float | str | bool | date | time | datetime | timedelta
 
 
+class FormattedCell(str):
+    """A cell as people see it, with the value behind it where that is another one: a number, or a date in ISO 8601."""
+
+    __slots__ = ("value",)
+    value: int | float | str
+
+    @classmethod
+    def of(cls, text: str, value: Value) -> "FormattedCell":
+        """A cell with this text; the value of a date or a time is its own text."""
+        cell = cls(text)
+        cell.value = value if isinstance(value, int | float) else shown(value)
+        return cell
+
+
 @dataclass
 class Sheet:
     """One sheet: its name and its cells as people see them."""
@@ -37,7 +51,7 @@ class Sheet:
 
 
 class SheetWriter:
-    """Makes a page and a table of each sheet, as long as there is room."""
+    """Makes a page and a table of each sheet, as long as the limit allows."""
 
     def __init__(self) -> None:
         self._content = Content([], is_paged=True)
@@ -56,7 +70,7 @@ class SheetWriter:
             self._has_text = True
             blocks += _tables(rows)
             page = len(self._content.pages) + 1
-            self._content.tables.append(Table(page, tuple(map(tuple, rows)), caption=sheet.name))
+            self._content.tables.append(_table(page, sheet.name, rows))
         blocks += sheet.notes
         self._has_text |= bool(sheet.notes)
         self._content.pages.append("\n\n".join(blocks))
@@ -75,7 +89,7 @@ class SheetWriter:
         return self._content
 
     def _kept(self, sheet: Sheet) -> list[Sequence[str]]:
-        """The rows that there is room for, without empty ones and without empty columns at the borders."""
+        """The rows that fit below the limit, without empty ones and without empty columns at the borders."""
         rows: list[Sequence[str]] = []
         for row in sheet.rows:
             if not any(row):
@@ -110,6 +124,17 @@ def refuse_range(rows: int, columns: int) -> None:
         raise BadInput(f"a sheet of {rows:,} rows and {columns:,} columns", code=FailureCode.TOO_LARGE)
 
 
+def _table(page: int, name: str, rows: list[Sequence[str]]) -> Table:
+    values = [
+        (row_number, column, cell.value)
+        for row_number, row in enumerate(rows)
+        for column, cell in enumerate(row)
+        if isinstance(cell, FormattedCell)
+    ]
+    texts = tuple(tuple(map(str, row)) for row in rows) if values else tuple(map(tuple, rows))
+    return Table(page, texts, caption=name, values=tuple(values))
+
+
 def _without_borders(rows: list[Sequence[str]]) -> list[Sequence[str]]:
     ends = [max(index for index, cell in enumerate(row, 1) if cell) for row in rows]
     width = max(ends, default=0)
@@ -125,14 +150,14 @@ def _tables(rows: list[Sequence[str]]) -> list[str]:
     """Tables that are not too long each, under the sheet's first row; the rows are paragraphs in a single column."""
     if len(rows[0]) == 1:
         return ["\n".join(escaped(" ".join(row[0].split())) + "  " for row in rows)]
-    head, rule = table_line(rows[0]), f"|{' --- |' * len(rows[0])}"
+    head, rule = plain_row(rows[0]), ruler(len(rows[0]))
     repeated = head if len(head) <= HEAD_CHARACTERS_MAX else f"|{'  |' * len(rows[0])}"
     blocks, lines, size = list[str](), [head, rule], 0
     for row in rows[1:]:
         if size > BLOCK_CHARACTERS:
             blocks.append("\n".join(lines))
             lines, size = [repeated, rule], 0
-        line = table_line(row)
+        line = plain_row(row)
         lines.append(line)
         size += len(line)
     return [*blocks, "\n".join(lines)]

@@ -1,14 +1,16 @@
 """Excel workbooks: each sheet is a page and a table of its values, as they were last calculated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.markup.markdown import escaped
 from webapp.readers.office.archive import Archive
-from webapp.readers.office.blocks import escaped, one_line
+from webapp.readers.office.blocks import one_line
 from webapp.readers.office.content import Content
+from webapp.readers.office.number_formats import BUILT_IN, NumberFormat
 from webapp.readers.office.relations import Relations, main_part
-from webapp.readers.office.sheets import Sheet, SheetWriter, refuse_range, shown
+from webapp.readers.office.sheets import FormattedCell, Sheet, SheetWriter, Value, refuse_range, shown
 from webapp.readers.office.xml import Element, attribute, each_event, number, parse_xml, refuse_doctype, within
 from webapp.sandbox.child import Report
 
@@ -30,9 +32,10 @@ def read_xlsx(archive: Archive, report: Report) -> Content:
     }
     if len(sheet_parts) > SHEETS_MAX:
         raise BadInput(f"more than {SHEETS_MAX} sheets", code=FailureCode.TOO_LARGE)
-    errors = sum(_checked(archive.read(name)) for name in sheet_parts.values() if archive.has(name))
     for each in relations.of_kind("sharedStrings", "styles"):
         refuse_doctype(archive.read_if_there(each.target) or b"")
+    formats = _formats(archive, relations)
+    reaches = {name: _checked(archive.read(part), formats) for name, part in sheet_parts.items() if archive.has(part)}
     report.progress(0.2)
     from python_calamine import SheetVisibleEnum  # noqa: PLC0415 - in the child alone, and only for a workbook
 
@@ -42,11 +45,11 @@ def read_xlsx(archive: Archive, report: Report) -> Content:
         sheet = _sheet(book, index)
         if sheet is None:
             continue
-        rows = (list(map(shown, row)) for row in sheet.to_python())
+        rows = _rows(sheet, reaches.get(found.name))
         notes = list(_comments(archive, sheet_parts.get(found.name, "")))
         writer.add(Sheet(found.name, rows, is_hidden=found.visible != SheetVisibleEnum.Visible, notes=notes))
         report.progress(0.2 + 0.6 * (index + 1) / len(book.sheets_metadata))
-    return writer.finished(errors)
+    return writer.finished(sum(reach.errors for reach in reaches.values()))
 
 
 def _opened(archive: Archive) -> "CalamineWorkbook":
@@ -71,22 +74,57 @@ def _sheet(book: "CalamineWorkbook", index: int) -> "CalamineSheet | None":
         raise BadInput(f"a sheet that can't be read: {str(error)[:100]}", code=FailureCode.CORRUPT) from error
 
 
-def _checked(data: bytes) -> int:
-    """Refuse a sheet whose cells reach too far; give the number of those with an error."""
-    reach = _Reach()
+def _formats(archive: Archive, relations: Relations) -> dict[str, NumberFormat]:
+    """The number formats that say more than a value itself, by the number of the style that has them."""
+    for each in relations.of_kind("styles"):
+        root = parse_xml(archive.read_if_there(each.target) or b"<styleSheet/>")
+        own = {attribute(one, "numFmtId"): attribute(one, "formatCode") for one in within(root, "numFmt")}
+        codes = {**{str(number): code for number, code in BUILT_IN.items()}, **own}
+        known = {name: NumberFormat(code) for name, code in codes.items()}
+        styles = next(within(root, "cellXfs"), None)
+        names = [attribute(one, "numFmtId") for one in within(styles, "xf")] if styles is not None else []
+        return {str(style): known[name] for style, name in enumerate(names) if name in known and known[name].is_known}
+    return {}
+
+
+def _rows(sheet: "CalamineSheet", reach: "_Reach | None") -> Iterator[list[str]]:
+    """The rows of a sheet as people see them."""
+    top, left = (1 + place for place in sheet.start or (0, 0))
+    for place, row in enumerate(sheet.to_python(), top):
+        cells = [shown(value) for value in row]
+        for column, style in (reach.formats.get(place, {}) if reach is not None else {}).items():
+            index = column - left
+            if 0 <= index < len(row):
+                cells[index] = _formatted(row[index], style, cells[index])
+        yield cells
+
+
+def _formatted(value: "Value", style: NumberFormat, plain: str) -> str:
+    if isinstance(value, bool | str):
+        return plain
+    text = style.number(value) if isinstance(value, int | float) else style.moment(value)
+    return plain if text is None or text == plain else FormattedCell.of(text, value)
+
+
+def _checked(data: bytes, formats: Mapping[str, NumberFormat]) -> "_Reach":
+    """Refuse a sheet whose cells reach too far; give what is known of them."""
+    reach = _Reach(formats)
     for event, row in each_event(data, "row"):
         if event == "end":
             reach.add(row)
             row.clear()
     refuse_range(max(0, reach.bottom - reach.top + 1), max(0, reach.right - reach.left + 1))
-    return reach.errors
+    return reach
 
 
 class _Reach:
-    """The rectangle that holds all cells of a sheet with something in them."""
+    """The rectangle that holds all cells of a sheet with something in them, their errors and their formats."""
 
-    def __init__(self) -> None:
+    def __init__(self, formats: Mapping[str, NumberFormat]) -> None:
         self.errors = 0
+        self.formats: dict[int, dict[int, NumberFormat]] = {}
+        """The cells with a number format, by row and column."""
+        self._known = formats
         self.top = self.left = 1 << 62
         self.bottom = self.right = 0
         self._row = 0
@@ -108,6 +146,8 @@ class _Reach:
             # Without a value it is there for its border or its colour.
             if len(cell):
                 self.errors += cell.get("t") == "e"
+                if (style := self._known.get(cell.get("s", "0"))) is not None:
+                    self.formats.setdefault(place_in_row, {})[column] = style
                 left = min(left, column)
                 right = max(right, column)
                 self.top = min(self.top, place_in_row)

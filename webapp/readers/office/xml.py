@@ -57,7 +57,7 @@ def each_event(data: bytes, *names: str) -> Iterator[tuple[str, Element]]:
 
 
 def refuse_doctype(data: bytes) -> None:
-    """Refuse what declares a document type: Office writes none, and entities stand in them."""
+    """Refuse what declares a document type: Office writes none, and they define entities."""
     if any(mark in data for mark in _DOCTYPES):
         raise _broken("a document type")
 
@@ -69,7 +69,7 @@ def name_of(element: Element) -> str:
 
 
 def attribute(element: Element, name: str, default: str = "") -> str:
-    """An attribute's value, whatever namespace it stands in."""
+    """An attribute's value, whatever its namespace."""
     for key, value in element.attrib.items():
         if key == name or key.endswith(f"}}{name}"):
             return str(value)

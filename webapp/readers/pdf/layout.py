@@ -7,11 +7,10 @@ from typing import Any
 from liteparse import LiteParse
 
 from webapp.readers.extraction import Field, Table
+from webapp.readers.fields.words import PageWords, PlacedWord
 from webapp.readers.page_markdown import plain, tidy
-from webapp.readers.pdf.key_values import Box, PlacedWord, find_fields
 
 BATCH_PAGES = 20
-LABELLED_COLUMNS_MAX = 2
 BUTTONS = frozenset({"checkbox", "radiobutton", "radio"})
 
 
@@ -25,13 +24,27 @@ class LayoutPage:
     width: float
     height: float
     fields: tuple[Field, ...]
+    """Those of the PDF's own form."""
     tables: tuple[Table, ...]
+    spans: tuple[tuple[float, float], ...]
+    """Top and bottom of each table."""
+    words: PageWords | None
 
 
-def layout_pages(source: str) -> Iterator[LayoutPage]:
-    """Walk the pages; those that fail alone are left out, for the caller to notice."""
+def layout_pages(source: str, numbers: range, *, with_words: bool) -> Iterator[LayoutPage]:
+    """Walk these pages; those that fail alone are left out, for the caller to notice."""
+    for first in range(numbers.start, numbers.stop, BATCH_PAGES):
+        last = min(numbers.stop - 1, first + BATCH_PAGES - 1)
+        result = _parser(first, last).parse(source)
+        failed = {error.page_num for error in result.page_errors}
+        for page in result.pages:
+            if page.page_num not in failed:
+                yield _layout_page(page, with_words=with_words)
+
+
+def _parser(first: int, last: int) -> LiteParse:
     # With OCR on, the library would fetch language data from the network.
-    parser = LiteParse(
+    return LiteParse(
         ocr_enabled=False,
         output_format="markdown",
         continue_on_page_error=True,
@@ -44,25 +57,25 @@ def layout_pages(source: str) -> Iterator[LayoutPage]:
         # Ours to decide over all pages: the parser sees one batch and drops every copy.
         keep_headers_footers=True,
         num_workers=1,
+        target_pages=f"{first}-{last}",
+        # Its own limit of 1,000 counts from the first page of the file.
+        max_pages=last,
     )
-    for batch in parser.parse_batches(source, BATCH_PAGES):
-        failed = {error.page_num for error in batch.result.page_errors}
-        for page in batch.result.pages:
-            if page.page_num not in failed:
-                yield _layout_page(page)
 
 
-def _layout_page(page: Any) -> LayoutPage:
-    tables = [block for block in page.blocks or () if block.kind == "table"]
-    fields = [*_form_fields(page), *find_fields(_words(page), page.page_num, _wide(tables))]
+def _layout_page(page: Any, *, with_words: bool) -> LayoutPage:
+    tables = [block for block in page.blocks or () if block.kind == "table" and _is_table(block)]
+    words = PageWords(page.page_num, tuple(_words(page)), page.width, page.height) if with_words else None
     return LayoutPage(
         number=page.page_num,
         markdown=tidy(page.markdown),
         text=page.text,
         width=page.width,
         height=page.height,
-        fields=tuple(fields),
-        tables=tuple(_table(block, page.page_num) for block in tables if _is_table(block)),
+        fields=tuple(_form_fields(page)),
+        tables=tuple(_table(block, page.page_num) for block in tables),
+        spans=tuple(_span(block) for block in tables),
+        words=words,
     )
 
 
@@ -77,12 +90,8 @@ def _words(page: Any) -> list[PlacedWord]:
     ]
 
 
-def _wide(tables: list[Any]) -> list[Box]:
-    return [
-        (block.bbox.x, block.bbox.y, block.bbox.x + block.bbox.width, block.bbox.y + block.bbox.height)
-        for block in tables
-        if block.bbox is not None and _columns(block) > LABELLED_COLUMNS_MAX
-    ]
+def _span(block: Any) -> tuple[float, float]:
+    return (0.0, 0.0) if block.bbox is None else (block.bbox.y, block.bbox.y + block.bbox.height)
 
 
 def _is_table(block: Any) -> bool:

@@ -1,37 +1,32 @@
-"""The sandboxed job that reads a PDF. Two parsers check each other.
+"""The sandboxed job that reads the text of a PDF. Two parsers check each other.
 
 pdfium opens the file, counts its pages and gives each page's plain text; liteparse gives order,
 headings, tables and boxes. Where liteparse lost a page or much of its text, pdfium's plain text
 takes its place and the result says so: a parser that stops early is never taken for success.
+Pages without text of use are named in the result; OCR reads them, where it is on.
 """
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pypdfium2
 from pypdfium2 import raw
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.extraction import Extraction, Page
-from webapp.readers.language import guess_language
-from webapp.readers.page_markdown import assemble, drop_running_heads, first_heading, without_marks
+from webapp.readers.extraction import Page, PageState, Table
+from webapp.readers.fields.find import PAGES_MAX as PAGES_WITH_FIELDS_MAX
+from webapp.readers.fields.find import Found, find_fields
+from webapp.readers.page_markdown import without_marks
 from webapp.readers.pdf.layout import BATCH_PAGES, LayoutPage, layout_pages
 from webapp.readers.pdf.pages import opened
+from webapp.readers.pdf.text_layer import is_of_use, is_picture_with_little_text
+from webapp.readers.pdf.windows import PdfWindow, joined, window_from
 from webapp.sandbox.child import Report
 
-NAME = "local"
 KEPT_SHARE_MIN = 0.6
 PLAIN_CHARACTERS_MIN = 40
-TITLE_CHARACTERS_MAX = 300
-PAGES_NAMED_MAX = 12
-NO_TITLES = frozenset({"", "untitled", "document1", "unknown"})
 LAYOUT_PROGRESS = 0.9
-
-# What readers of the document should know; {pages} is "3" or "1, 4-6".
-NO_TEXT_ON = "No text on page {pages}: it looks scanned, and reading it needs OCR."
-PLAIN_ON = "The layout of page {pages} could not be read; its plain text is used."
-LOST_ON = "Page {pages} could not be read."
 
 
 @dataclass(slots=True)
@@ -48,29 +43,31 @@ class _Findings:
 
 
 def parse_pdf(arguments: dict[str, object], report: Report) -> dict[str, Any]:
-    """Read the PDF at `source`; the answer is an Extraction as plain data.
+    """Read the PDF at `source`, or of a long one the window of pages that begins at `first`.
 
-    Without `layout` pdfium reads alone: the caller's second try after a crash.
+    The answer is an Extraction, or PdfWindow, as plain data. Without `layout` pdfium reads alone: the caller's second
+    try after a crash.
     """
-    source, pages_max = str(arguments["source"]), int(str(arguments["pages_max"]))
-    with opened(source) as document:
+    source, pages_max, first = (arguments[name] for name in ("source", "pages_max", "first"))
+    with opened(str(source)) as document:
         count = len(document)
         if count == 0:
             raise BadInput("the PDF has no pages")
-        if count > pages_max:
+        if count > int(str(pages_max)):
             raise BadInput(f"{count} pages, {pages_max} allowed", code=FailureCode.TOO_LARGE)
-        layouts = _layouts(source, count, report) if arguments["layout"] else {}
-        findings = _compare(document, layouts)
-        title = document.get_metadata_value("Title")
-        language = _declared_language(document)
-    _refuse_nothing(findings, count)
-    return asdict(_extraction(findings, title, language))
+        numbers = window_from(int(str(first)), count)
+        layouts = _layouts(str(source), numbers, count, report) if arguments["layout"] else {}
+        findings = _compare(document, numbers, layouts)
+        window = _window(findings, count, document.get_metadata_value("Title"), _declared_language(document))
+    if len(numbers) < count:
+        return {"window": asdict(window)}
+    return {"whole": asdict(joined([window], has_ocr=bool(arguments["ocr"])))}
 
 
-def _layouts(source: str, count: int, report: Report) -> dict[int, LayoutPage]:
+def _layouts(source: str, numbers: range, count: int, report: Report) -> dict[int, LayoutPage]:
     found: dict[int, LayoutPage] = {}
     try:
-        for page in layout_pages(source):
+        for page in layout_pages(source, numbers, with_words=count <= PAGES_WITH_FIELDS_MAX):
             found[page.number] = page
             if page.number % BATCH_PAGES == 0:
                 report.progress(LAYOUT_PROGRESS * page.number / count)
@@ -78,37 +75,28 @@ def _layouts(source: str, count: int, report: Report) -> dict[int, LayoutPage]:
         raise
     except BaseException:  # noqa: BLE001 - the parser panics with one; the pages it did not reach are compared below
         return found
-    report.progress(LAYOUT_PROGRESS)
+    report.progress(LAYOUT_PROGRESS * numbers[-1] / count)
     return found
 
 
-def _compare(document: Any, layouts: dict[int, LayoutPage]) -> _Findings:
+def _compare(document: Any, numbers: range, layouts: dict[int, LayoutPage]) -> _Findings:
     findings = _Findings()
-    for number in range(1, len(document) + 1):
+    for number in numbers:
         layout = layouts.get(number)
         try:
-            text, width, height, drawn = _plain_page(document, number)
+            text, width, height, state = _plain_page(document, number)
         except pypdfium2.PdfiumError:
             if layout is None:
                 findings.lost.append(number)
-                findings.pages.append(Page(number, ""))
+                findings.pages.append(Page(number, "", state=PageState.LOST))
                 findings.markdown.append("")
                 continue
-            text, width, height, drawn = layout.text, layout.width, layout.height, True
-        _take(findings, Page(number, text, width, height), layout, drawn=drawn)
+            text, width, height, state = layout.text, layout.width, layout.height, PageState.OWN_TEXT
+        _take(findings, Page(number, text, width, height, state=state), layout)
     return findings
 
 
-def _refuse_nothing(findings: _Findings, count: int) -> None:
-    if len(findings.blank) == count:
-        raise BadInput("all pages are blank", code=FailureCode.EMPTY)
-    if len(findings.lost) + len(findings.blank) == count:
-        raise BadInput("no page could be read")
-    if len(findings.lost) + len(findings.blank) + len(findings.scanned) == count:
-        raise BadInput("no page has text: needs OCR", code=FailureCode.NO_TEXT)
-
-
-def _take(findings: _Findings, page: Page, layout: LayoutPage | None, *, drawn: bool) -> None:
+def _take(findings: _Findings, page: Page, layout: LayoutPage | None) -> None:
     size = _size(page.text)
     if layout is not None and _is_complete(_size(layout.markdown), size):
         findings.markdown.append(layout.markdown)
@@ -117,9 +105,12 @@ def _take(findings: _Findings, page: Page, layout: LayoutPage | None, *, drawn: 
         findings.markdown.append(without_marks(page.text.strip()))
         if size:
             findings.plain.append(page.number)
-    findings.pages.append(page)
     if not _size(findings.markdown[-1]):
-        (findings.scanned if drawn else findings.blank).append(page.number)
+        (findings.blank if page.state is PageState.NO_TEXT else findings.scanned).append(page.number)
+        page = page if page.state is PageState.NO_TEXT else replace(page, state=PageState.NEEDS_OCR)
+    elif page.state is PageState.NO_TEXT:
+        page = replace(page, state=PageState.OWN_TEXT)
+    findings.pages.append(page)
 
 
 def _is_complete(kept: int, size: int) -> bool:
@@ -127,42 +118,52 @@ def _is_complete(kept: int, size: int) -> bool:
     return few or kept >= KEPT_SHARE_MIN * max(size, 1)
 
 
-def _plain_page(document: Any, number: int) -> tuple[str, float, float, bool]:
+def _plain_page(document: Any, number: int) -> tuple[str, float, float, PageState]:
     page = document[number - 1]
     try:
         width, height = page.get_size()
         drawn = raw.FPDFPage_CountObjects(page.raw) > 0
         text_page = page.get_textpage()
         try:
-            return text_page.get_text_range(), width, height, drawn
+            text = text_page.get_text_range()
         finally:
             text_page.close()
+        return text, width, height, _state(page, text, drawn=drawn)
     finally:
         page.close()
 
 
-def _extraction(findings: _Findings, title: str, language: str | None) -> Extraction:
-    markdown = assemble(drop_running_heads(findings.markdown))
-    notes = ((NO_TEXT_ON, findings.scanned), (PLAIN_ON, findings.plain), (LOST_ON, findings.lost))
-    return Extraction(
-        extractor=NAME,
-        version="",
-        markdown=markdown,
+def _state(page: Any, text: str, *, drawn: bool) -> PageState:
+    if not drawn:
+        return PageState.NO_TEXT
+    has_use = text.strip() and is_of_use(text) and not is_picture_with_little_text(page, text)
+    return PageState.OWN_TEXT if has_use else PageState.NEEDS_OCR
+
+
+def _window(findings: _Findings, count: int, title: str, language: str | None) -> PdfWindow:
+    found = find_fields([page.words for page in findings.layouts if page.words])
+    return PdfWindow(
+        count=count,
         pages=tuple(findings.pages),
-        page_count=len(findings.pages),
-        title=_title(title) or first_heading(markdown),
-        language=language or guess_language("\n".join(findings.markdown[:PAGES_NAMED_MAX])),
-        fields=tuple(found for page in findings.layouts for found in page.fields),
-        tables=tuple(found for page in findings.layouts for found in page.tables),
-        partial=bool(findings.lost),
-        warnings=tuple(words.format(pages=spans(numbers)) for words, numbers in notes if numbers),
+        markdown=tuple(findings.markdown),
+        title=title,
+        language=language,
+        fields=(*(each for page in findings.layouts for each in page.fields), *found.fields),
+        tables=tuple(_tables(findings.layouts, found)),
+        scanned=tuple(findings.scanned),
+        blank=tuple(findings.blank),
+        plain=tuple(findings.plain),
+        lost=tuple(findings.lost),
     )
 
 
-def _title(title: str) -> str | None:
-    """Use the metadata's title, but not what programs write when nobody chose one."""
-    title = title.strip().removeprefix("Microsoft Word - ")[:TITLE_CHARACTERS_MAX]
-    return None if title.lower() in NO_TITLES else title
+def _tables(layouts: Iterable[LayoutPage], found: Found) -> Iterator[Table]:
+    """The tables of all pages; an invoice's lines in the place of what the parser made of them."""
+    for page in layouts:
+        yield from (each for each in found.tables if each.page == page.number)
+        for table, (top, bottom) in zip(page.tables, page.spans, strict=True):
+            if not any(number == page.number and top < end and bottom > start for number, start, end in found.boxes):
+                yield table
 
 
 def _declared_language(document: Any) -> str | None:
@@ -174,19 +175,6 @@ def _declared_language(document: Any) -> str | None:
     raw.FPDFCatalog_GetLanguage(document.raw, buffer, size)
     declared = bytes(buffer).decode("utf-16-le", "ignore").rstrip("\0").split("-")[0].lower()
     return declared if len(declared) in {2, 3} and declared.isascii() and declared.isalpha() else None
-
-
-def spans(numbers: Iterable[int]) -> str:
-    """Write page numbers shortly: 1, 4-6."""
-    groups: list[list[int]] = []
-    for number in numbers:
-        if groups and number == groups[-1][-1] + 1:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    named = [f"{group[0]}-{group[-1]}" if len(group) > 1 else str(group[0]) for group in groups]
-    more = [f"and {len(named) - PAGES_NAMED_MAX} more"] if len(named) > PAGES_NAMED_MAX else []
-    return ", ".join(named[:PAGES_NAMED_MAX] + more)
 
 
 def _size(text: str) -> int:

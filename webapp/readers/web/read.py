@@ -9,6 +9,7 @@ from typing import Any
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.encoding import Decoded, decode
 from webapp.readers.extraction import Extraction
+from webapp.readers.fields.markdown import with_fields
 from webapp.readers.language import guess_language
 from webapp.readers.markup.parse import RECURSION
 from webapp.readers.page_markdown import first_heading
@@ -40,7 +41,7 @@ def parse_html(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         tables=tuple(page.tables),
         warnings=(*decoded.warnings, *(() if page.is_whole else (FLAT,))),
     )
-    return asdict(extraction)
+    return asdict(with_fields(extraction))
 
 
 def parse_xml(arguments: dict[str, object], report: Report) -> dict[str, Any]:

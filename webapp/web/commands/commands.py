@@ -4,15 +4,10 @@ What a command was asked for goes to the standard output; whatever else there is
 the standard error, so that `TOKEN=$(flask … tokens create …)` holds a token and nothing more.
 """
 
-from collections.abc import Iterator
-from dataclasses import fields
-from typing import Protocol
 from uuid import UUID
 
 import click
 from flask import Flask
-from flask.cli import with_appcontext
-from sqlalchemy.engine import make_url
 
 from webapp.accounts import actors, audit, orgs, passwords, tokens, users
 from webapp.accounts.audit import COMMAND_LINE, Action
@@ -20,25 +15,14 @@ from webapp.accounts.model import Org, User
 from webapp.accounts.roles import PEOPLE_ROLES, SCOPE_OF_ROLE, Role, Scope
 from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.clock import new_id
-from webapp.config import Settings
-from webapp.config.group import Group
-from webapp.db import reading, row_security, transaction
-from webapp.provider_errors import ProviderError
-from webapp.sandbox import state as sandbox_state
-from webapp.web import htmx
+from webapp.db import reading, transaction
 from webapp.web.account.welcome import new_link
-from webapp.web.commands import document_commands, job_commands
-from webapp.web.commands.terminal import NAME, Commands, one_line, org_named, org_option, services
-from webapp.web.exposure import exposure
-from webapp.web.ops import figures, health
+from webapp.web.commands import doctor, document_commands, job_commands
+from webapp.web.commands.terminal import NAME, Commands, org_named, org_option, services
 
 _users = Commands("users", help="People who sign in.")
 _tokens = Commands("tokens", help="API tokens for programs.")
 
-_NO_OPERATOR = (
-    "There are several organisations and nobody is operator: the pages let nobody pause, resume or limit stages. "
-    "Choose somebody: flask --app wsgi users role --org NAME --email ADDRESS --role operator"
-)
 _email_option = click.option("--email", required=True)
 _person_role = click.Choice([role.value for role in PEOPLE_ROLES])
 
@@ -47,7 +31,7 @@ def register(app: Flask) -> None:
     """Make the commands known to `flask`."""
     for group in (_users, _tokens, job_commands.group, document_commands.group):
         app.cli.add_command(group)
-    app.cli.add_command(_doctor)
+    app.cli.add_command(doctor.command)
 
 
 @_users.command("create")
@@ -67,7 +51,7 @@ def _create_user(org_name: str, email: str, role: str, *, asks_password: bool) -
         except EmailTaken as error:
             raise click.ClickException(f"{email} is in “{org_name}” already.") from error
         _note(org, Action.USER_CREATED, user, role=role)
-        link = None if asks_password else new_link(user, _settings())
+        link = None if asks_password else new_link(user, services().settings)
     click.echo(f"{user.email} can sign in as {role} of “{org_name}”.", err=True)
     if link:
         _say_link(link)
@@ -135,7 +119,7 @@ def _reset_user(org_name: str, email: str) -> None:
         user = _enabled(_user(org, email))
         users.reset(user)
         _note(org, Action.USER_RESET, user)
-        link = new_link(user, _settings())
+        link = new_link(user, services().settings)
     _say_link(link)
 
 
@@ -148,7 +132,7 @@ def _sign_in_link(org_name: str, email: str) -> None:
         org = org_named(org_name)
         user = _enabled(_user(org, email))
         _note(org, Action.LINK_CREATED, user)
-        link = new_link(user, _settings())
+        link = new_link(user, services().settings)
     _say_link(link)
 
 
@@ -210,138 +194,6 @@ def _revoke_token(org_name: str, token_id: UUID) -> None:
     click.echo("Revoked.", err=True)
 
 
-@click.command("doctor")
-@with_appcontext
-def _doctor() -> None:
-    """Look at settings (secrets left out), database, tables, files and model."""
-    _show_settings()
-    failed = health.failures()
-    for name in health.CHECKS:
-        click.echo(f"{name}: {failed.get(name, 'ok')}")
-    well = [_show_provider(role, provider) for role, provider in _providers()]
-    well += [_show_locks(), _show_htmx()]
-    if not failed:
-        well.append(_show_row_security())
-    for warning in exposure().warnings():
-        click.echo(f"warning: {warning}")
-    if not failed:
-        _show_operators()
-        _show_space()
-        _show_work()
-    if failed or not all(well):
-        raise SystemExit(1)
-
-
-def _show_settings() -> None:
-    settings = _settings()
-    shown = _shown(settings)
-    # The password is left out; the rest of the address says which database it is.
-    shown["DATABASE_URL"] = make_url(settings.database_url).render_as_string(hide_password=True)
-    for name, value in sorted(shown.items()):
-        click.echo(f"{name}={'' if value is None else value}")
-
-
-def _shown(group: Group) -> dict[str, object]:
-    """The variables of a group and of those within, without secrets."""
-    found: dict[str, object] = {}
-    for item in fields(group):
-        value = getattr(group, item.name)
-        if item.repr:
-            found |= _shown(value) if isinstance(value, Group) else {group.variable(item.name): value}
-    return found
-
-
-def _show_locks() -> bool:
-    """What holds the processes that read files; False where SANDBOX=require misses something."""
-    try:
-        lacking = sandbox_state.missing()
-    except ProviderError as error:
-        click.echo(f"sandbox: {one_line(error.message)}")
-        return False
-    held = ", ".join(name for name in sandbox_state.locks() if name not in lacking)
-    click.echo(f"sandbox: {'missing ' + ', '.join(lacking) if lacking else 'ok'} (held: {held or 'nothing'})")
-    return not lacking or not _settings().parsers.requires_locks
-
-
-def _show_row_security() -> bool:
-    """Whether the database keeps orgs apart; a fault that is allowed is shown all the same."""
-    found = row_security.fault()
-    click.echo(f"row security: {found or row_security.notice() or 'ok'}")
-    return found is None or row_security.refusal(_settings()) is None
-
-
-def _show_operators() -> None:
-    """Whether anybody may pause, resume and limit stages. The command line always may."""
-    with reading(everywhere=True):
-        if _is_operator_missing():
-            click.echo(f"warning: {_NO_OPERATOR}")
-
-
-def _show_space() -> None:
-    """Whether paid calls may be made: their answers need room. Less than that is no fault of the installation's."""
-    try:
-        services().providers.blobs.check_space()
-    except ProviderError as error:
-        click.echo(f"room: {one_line(error.message)}; no paid call is made until there is some")
-    else:
-        click.echo("room: ok")
-
-
-class _Asked(Protocol):
-    """What all providers have in common."""
-
-    name: str
-
-    def check(self) -> None: ...
-
-
-def _providers() -> Iterator[tuple[str, _Asked]]:
-    used = services().providers
-    if used.remote_extractor is not None:
-        yield "extraction", used.remote_extractor
-    yield ("extraction" if used.remote_extractor is None else "extraction of the rest"), used.extractor
-    yield "embeddings", used.embedder
-    if used.speech is not None:
-        yield "speech", used.speech.recogniser
-        yield "analysis", used.speech.analyst
-
-
-def _show_provider(role: str, provider: _Asked) -> bool:
-    try:
-        provider.check()
-    except ProviderError as error:
-        click.echo(f"{role}: {one_line(error.message)}")
-        return False
-    click.echo(f"{role}: ok ({provider.name})")
-    return True
-
-
-def _show_htmx() -> bool:
-    """False only where pages are left without HTMX; that they depend on its CDN is worth a word."""
-    found = htmx.installed()
-    if found.copy:
-        click.echo("htmx: ok")
-        return True
-    click.echo(
-        f"htmx: {htmx.MISSING}; {f'it comes from {found.url} alone' if found.url else 'HTMX_URL=local needs it'}"
-    )
-    return found.url is not None
-
-
-def _show_work() -> None:
-    settings = _settings()
-    with reading(everywhere=True):
-        counts = services().queue.counts()
-        found = figures.workers(4 * settings.queue.heartbeat_seconds)
-    click.echo("jobs: " + ", ".join(f"{number} {status.lower()}" for status, number in counts.items()))
-    alive = [worker for worker in found if worker.alive]
-    if not alive:
-        click.echo("workers: none is running")
-    for worker in alive:
-        kind = "embedded host" if settings.is_embedded else "worker"
-        click.echo(f"{kind}: process {worker.pid} on {worker.host}, last seen {worker.last_seen:%H:%M:%S} UTC")
-
-
 def _ask_password() -> str:
     password: str = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     if not passwords.is_acceptable(password):
@@ -355,14 +207,9 @@ def _made_org(name: str) -> Org:
     org, is_new = orgs.named(name.strip())
     if is_new:
         click.echo(f"Organisation “{org.name}” was made.", err=True)
-        if _is_operator_missing():
-            click.echo(_NO_OPERATOR, err=True)
+        if doctor.is_operator_missing():
+            click.echo(doctor.NO_OPERATOR, err=True)
     return org
-
-
-def _is_operator_missing() -> bool:
-    """The ops of an only org are operators, too; with a second org they no longer are."""
-    return len(orgs.everyone()) > 1 and not users.is_there_an_operator()
 
 
 def _user(org: Org, email: str) -> User:
@@ -385,7 +232,3 @@ def _note(org: Org, action: Action, user: User, **details: str) -> None:
 def _say_link(link: str) -> None:
     click.echo("Open this link to sign in. It works once, within a day:", err=True)
     click.echo(link)
-
-
-def _settings() -> Settings:
-    return services().settings

@@ -9,7 +9,10 @@ from webapp.accounts import audit
 from webapp.accounts.audit import COMMAND_LINE, Action
 from webapp.config.queue import STAGE_LIMIT_MAX
 from webapp.db import reading, transaction
+from webapp.jobs import failures
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
+from webapp.jobs.failures import FailureFilter
+from webapp.jobs.queue import JobSnapshot
 from webapp.jobs.states import JobStatus, Priority
 from webapp.runs import lifecycle
 from webapp.runs.lifecycle import JobRefusal
@@ -17,7 +20,7 @@ from webapp.runs.retention import prune
 from webapp.runs.stage_pause import resume_stage
 from webapp.runs.stages import STAGES
 from webapp.web.commands.terminal import NAME, Commands, one_line, org_named, org_option, services
-from webapp.web.ops import figures
+from webapp.web.ops.failure_groups import Retryable, retryable
 
 group = Commands("jobs", help="The queue of work.")
 
@@ -32,10 +35,10 @@ _job_ids = click.argument("job_ids", nargs=-1, type=click.UUID)
 @_stage_option
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 def _list_jobs(org_name: str, status: str, stage: str | None, limit: int) -> None:
-    """List jobs, the newest first: id, stage, attempts, document, last error."""
+    """List jobs, the newest first: id, stage, attempts, document, last error; of failed ones those that are open."""
     with reading(everywhere=True):
         org = org_named(org_name)
-        for job in services().queue.find(org.id, JobStatus(status.upper()), stage=stage, limit=limit):
+        for job in _found(org.id, JobStatus(status.upper()), stage, limit):
             error = one_line(str(job.error_log[-1].get("message") or "")) if job.error_log else ""
             document = job.document_id if job.run else "-"
             click.echo(f"{job.id}\t{job.stage}\t{job.attempts}/{job.max_attempts}\t{document}\t{error}")
@@ -50,7 +53,7 @@ def _show_counts(org_name: str | None) -> None:
         org_id = org_named(org_name).id if org_name else None
         controls, counts = queue.controls(), queue.stage_counts(org_id)
     if EVERY_STAGE in controls and controls[EVERY_STAGE].is_paused:
-        click.echo("No new work is taken: resume with “jobs resume --all”.", err=True)
+        click.echo("No new work starts: resume with “jobs resume --all”.", err=True)
     for stage in dict.fromkeys((*STAGES, *sorted({*controls, *counts} - {EVERY_STAGE}))):
         click.echo(_line(controls.get(stage, StageControl(stage)), counts.get(stage, StageCounts())))
 
@@ -58,7 +61,9 @@ def _show_counts(org_name: str | None) -> None:
 @group.command("retry")
 @org_option
 @_job_ids
-@click.option("--all", "is_all", is_flag=True, help="All failed jobs of the organisation, up to 500.")
+@click.option(
+    "--all", "is_all", is_flag=True, help="All open failures of the organisation that trying again can help, up to 500."
+)
 @_stage_option
 def _retry_jobs(org_name: str, job_ids: tuple[UUID, ...], stage: str | None, *, is_all: bool) -> None:
     """Retry failed jobs, each as a new run that goes on where it stopped."""
@@ -66,10 +71,31 @@ def _retry_jobs(org_name: str, job_ids: tuple[UUID, ...], stage: str | None, *, 
         raise click.UsageError("Name the jobs to retry, or use --all.")
     with reading(everywhere=True):
         org = org_named(org_name)
-        ids = figures.retryable(services().queue, org.id, _AT_ONCE_MAX, stage) if is_all else list(job_ids)
+        chosen = retryable(org.id, _AT_ONCE_MAX, stage) if is_all else Retryable(job_ids, ())
+    for group in chosen.left_out:
+        click.echo(
+            f"Left out: {group.count.number} of “{group.failure.title}” ({group.stage}, {group.code}).", err=True
+        )
+    ids = list(chosen.ids)
     # Many retries must not delay a person who waits for one.
     priority = Priority.BULK if len(ids) > 1 else None
     _each(ids, "Retried", lambda job_id: _retry(org.id, job_id, priority))
+
+
+@group.command("discard")
+@org_option
+@_job_ids
+def _discard_jobs(org_name: str, job_ids: tuple[UUID, ...]) -> None:
+    """Take failed jobs off the list of open failures; their rows stay."""
+    _resolve(org_name, job_ids, Action.JOBS_DISCARDED)
+
+
+@group.command("restore")
+@org_option
+@_job_ids
+def _restore_jobs(org_name: str, job_ids: tuple[UUID, ...]) -> None:
+    """Open discarded failures again."""
+    _resolve(org_name, job_ids, Action.JOBS_RESTORED)
 
 
 @group.command("cancel")
@@ -126,6 +152,13 @@ def _prune() -> None:
         click.echo(f"{what}\t{number}")
 
 
+def _found(org_id: UUID, status: JobStatus, stage: str | None, limit: int) -> list[JobSnapshot]:
+    queue = services().queue
+    if status is JobStatus.FAILED:
+        return queue.of_ids(failures.page(org_id, FailureFilter(stage=stage), limit=limit))
+    return queue.find(org_id, status, stage=stage, limit=limit)
+
+
 def _line(control: StageControl, counts: StageCounts) -> str:
     if control.is_paused:
         state = f"paused ({one_line(control.reason or control.changed_by or 'by ops')})"
@@ -141,6 +174,26 @@ def _line(control: StageControl, counts: StageCounts) -> str:
 def _each(ids: list[UUID], done: str, act: Callable[[UUID], JobRefusal | None]) -> None:
     refused = sum(act(job_id) is not None for job_id in ids)
     click.echo(f"{done}: {len(ids) - refused}. Refused: {refused}.", err=True)
+    if refused:
+        raise SystemExit(1)
+
+
+def _resolve(org_name: str, job_ids: tuple[UUID, ...], action: Action) -> None:
+    if not job_ids:
+        raise click.UsageError("Name the jobs.")
+    with reading(everywhere=True):
+        org_id = org_named(org_name).id
+    with transaction(org_id):
+        if action is Action.JOBS_DISCARDED:
+            done = failures.discard(org_id, FailureFilter(ids=job_ids), NAME, limit=len(job_ids))
+        else:
+            done = lifecycle.restore_jobs(services().queue, org_id, job_ids)
+        if done:
+            audit.record(org_id, COMMAND_LINE, action, jobs=len(done))
+    refused = len(set(job_ids)) - len(done)
+    click.echo(
+        f"{'Discarded' if action is Action.JOBS_DISCARDED else 'Restored'}: {len(done)}. Refused: {refused}.", err=True
+    )
     if refused:
         raise SystemExit(1)
 

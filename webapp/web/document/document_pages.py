@@ -73,7 +73,7 @@ def show(document_id: UUID) -> Response:
         found = find(document_id)
         paths = lookup.artifact_paths(org, document_id)
     if fragments.is_for_program():
-        return jsonify({**document_json(found.view), "counts": found.counts})
+        return jsonify({**document_json(found.view), "counts": found.counts, "searchable_pdf": found.has_words})
     results.expect_run(found.document, results.asked_run())
     if found.document.is_kept:
         return show_section(found, "file", dict, kept=_why_kept(found.document))
@@ -200,7 +200,7 @@ def reprocess(document_id: UUID) -> Response:
     except transitions.DocumentMissing as error:
         raise Problem(404) from error
     count_reprocess(org, 1)
-    return _answer_changed(document_id, 202)
+    return answer_changed(document_id, 202)
 
 
 @pages.post("/runs/<uuid:run_id>/cancel")
@@ -213,16 +213,16 @@ def cancel_run(document_id: UUID, run_id: UUID) -> Response:
         raise Problem(404)
     if not lifecycle.cancel_run(services().queue, who.org_id, document_id, run_id, who.ref):
         raise Problem(409, "ended", detail="This run has ended already.")
-    return _answer_changed(document_id, 200)
+    return answer_changed(document_id, 200)
 
 
-def _answer_changed(document_id: UUID, status: int) -> Response:
+def answer_changed(document_id: UUID, status: int) -> Response:
     """Answer with the document's state, in the form that was asked for."""
     view = view_of(document_id)
     if fragments.is_for_program():
         return make_response(jsonify(status_json(view)), status)
     if not fragments.wants_fragment():
-        return make_response(redirect(url_for(".show", document_id=document_id), 303))
+        return make_response(redirect(url_for("document.show", document_id=document_id), 303))
     if request.form.get("from") == "library":
         response = fragments.replacing("library/_row.html", row=view)
     else:
@@ -302,6 +302,7 @@ def _why_kept(document: Document) -> Sentence:
 def _context(found: ShownResult) -> dict[str, Any]:
     return {
         "document": found.document,
+        "has_words": found.has_words,
         "live": found.view,
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,

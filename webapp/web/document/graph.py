@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from webapp.search.connections import Neighbour
 
 WIDTH = 680
-# Above and below the outermost points there is room for their names.
+# Above and below the outermost points there is space for their names.
 _MARGIN = 50
 _RADII = (245.0, 140.0)
 _LINE_WIDTHS = (1.0, 7.0)

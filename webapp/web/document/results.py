@@ -17,6 +17,7 @@ from flask import request, url_for
 from webapp.db import reading
 from webapp.documents.model import Document
 from webapp.library import lookup
+from webapp.library.searchable import WORDS
 from webapp.search import connections, passages
 from webapp.web.access import org_id, services
 from webapp.web.document_view import DocumentView, document_views, run_seconds
@@ -34,6 +35,8 @@ class ShownResult:
     result_at: datetime | None
     result_seconds: float | None
     counts: Mapping[str, int]
+    has_words: bool = False
+    """Whether OCR read pages of it, of which a searchable PDF can be made."""
 
     @property
     def document(self) -> Document:
@@ -80,13 +83,19 @@ def find(document_id: UUID) -> ShownResult:
     with reading(org):
         view = _read_view(org, document_id)
         published = lookup.published_run(org, document_id)
+        parts = lookup.part_counts(org, document_id)
+        has_words = parts.pop(WORDS) > 0
         counts = {
-            **lookup.part_counts(org, document_id),
+            **parts,
             "chunks": passages.count(org, document_id),
             "connections": connections.count(org, document_id),
         }
     return ShownResult(
-        view, published.finished_at if published else None, run_seconds(published) if published else None, counts
+        view,
+        published.finished_at if published else None,
+        run_seconds(published) if published else None,
+        counts,
+        has_words,
     )
 
 

@@ -1,12 +1,13 @@
 """The history of a document as people read it: runs, and in each the moments with their distances and durations."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from uuid import UUID
 
 from webapp.documents.model import ProcessingRun, RunEvent
-from webapp.documents.states import EventKind
+from webapp.documents.states import EventKind, RunTrigger
 from webapp.web.document_view import run_failure, run_seconds
 from webapp.web.sentences import Sentence, failure
 
@@ -49,7 +50,10 @@ def run_views(
     by_run: dict[UUID, list[RunEvent]] = {}
     for event in events:
         by_run.setdefault(event.run_id, []).append(event)
-    return [_view(run, len(runs) - place, by_run.get(run.id, []), names or {}) for place, run in enumerate(runs)]
+    went_on = {run.id for following, run in pairwise(runs) if following.trigger == RunTrigger.CONTINUED}
+    views = [_view(run, len(runs) - place, by_run.get(run.id, []), names or {}) for place, run in enumerate(runs)]
+    # The time limit of a run after which another one went on is no failure to explain.
+    return [replace(view, failure=None) if view.id in went_on else view for view in views]
 
 
 def _view(run: ProcessingRun, number: int, events: list[RunEvent], names: Mapping[str, str]) -> RunView:
@@ -61,11 +65,11 @@ def _view(run: ProcessingRun, number: int, events: list[RunEvent], names: Mappin
         created_at=run.created_at,
         took=run_seconds(run),
         failure=run_failure(run),
-        events=_moments(run.created_at, events, names),
+        events=moments_of(run.created_at, events, names),
     )
 
 
-def _moments(began: datetime, events: list[RunEvent], names: Mapping[str, str]) -> list[Moment]:
+def moments_of(began: datetime, events: Sequence[RunEvent], names: Mapping[str, str]) -> list[Moment]:
     """A step that has ended is one line: its end, and how long it took. Its beginning shows only while it runs."""
     under_way: dict[str | None, RunEvent] = {}
     moments: dict[UUID, Moment] = {}

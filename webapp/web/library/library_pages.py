@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from flask import Blueprint, Response, request, url_for
 
-from webapp.db import reading
+from webapp.db import reading_late
 from webapp.db.bounded import Count
 from webapp.library import grid, lookup
 from webapp.library.grid import Cursor, NoCursor, Sort
@@ -17,6 +17,7 @@ from webapp.web.document_view import DocumentView, document_views
 from webapp.web.errors import Problem
 from webapp.web.formatting import counts_json
 from webapp.web.numbers import whole_number
+from webapp.web.reads import may_be_late
 from webapp.web.shapes import document_json
 
 pages = Blueprint("library", __name__)
@@ -165,11 +166,13 @@ def _show() -> Response:
 
 def _grid(query: Query) -> Grid:
     org = org_id()
-    with reading(org):
+
+    def read() -> Grid:
         found = grid.page(org, status=query.status, q=query.q, sort=query.sort, cursor=query.cursor, limit=query.limit)
         counts = lookup.counts(org)
-        rows = document_views(services().queue, found.rows)
-    return Grid(query, rows, counts, found.next_cursor)
+        return Grid(query, document_views(services().queue, found.rows), counts, found.next_cursor)
+
+    return reading_late(org, read, may_be_late=may_be_late())
 
 
 def _query() -> Query:

@@ -54,7 +54,7 @@ def create() -> Response:
 
 
 def _priority(files: int) -> int:
-    """Many files are a bulk import, and so is what says it is a part of one: whoever waits for one file goes first."""
+    """Many files are a bulk import, and so is a part of one. A person who waits for one file goes first."""
     is_bulk = request.args.get("bulk") == "1" or files > services().settings.queue.bulk_upload_files
     return Priority.BULK if is_bulk else Priority.PERSON
 

@@ -1,8 +1,8 @@
 """How many uploads and large downloads may be on their way at once, so that some threads are always free for pages.
 
 An upload holds a thread while its bytes come, and a large download while its reader takes it in. An upload that is
-here already, as most small files are, needs no seat: it is answered as fast as any page. The counts live in this
-process; each web process has its own.
+here already, as most small files are, needs no seat: it is answered as fast as any page. A seat is a thread of this
+process, so each web process counts its own.
 """
 
 import threading
@@ -21,7 +21,7 @@ from webapp.web.access import org_id
 from webapp.web.errors import Problem
 
 _RETRY_AFTER_SECONDS = "5"
-# The head of an answer needs room, too.
+# The head of an answer needs space, too.
 _SEATLESS_BYTES = SMALL_ANSWER_BYTES // 2
 
 

@@ -114,7 +114,7 @@ def init_uploads(app: Flask) -> None:
 
 
 def _discard_parts(error: BaseException | None) -> None:
-    # What was taken in is gone from there already; what is left belongs to a request that broke off.
+    # What became a document is gone from there already; what is left belongs to a request that broke off.
     for part in g.pop("upload_parts", ()):
         part.discard()
 

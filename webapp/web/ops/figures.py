@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import and_, func, select, text
+from sqlalchemy import and_, select
 
 from webapp.clock import after
 from webapp.db import session
+from webapp.db.bounded import Count
 from webapp.documents.model import Document
-from webapp.jobs.model import LEASED, Job, Worker
+from webapp.jobs.model import Worker
 from webapp.jobs.queue import JobQueue
-from webapp.jobs.states import JobStatus
-from webapp.library import lookup
 
 _WORKERS_SHOWN = 100
 _FORGOTTEN_AFTER_SECONDS = 86_400
@@ -37,12 +36,6 @@ def oldest_due_seconds(stages: Iterable[float | None]) -> float | None:
     return max((seconds for seconds in stages if seconds is not None), default=None)
 
 
-def running_by_stage() -> dict[str, int]:
-    """How many jobs of each stage are running, of all orgs that this transaction may see."""
-    counted = select(Job.stage, func.count()).where(text(LEASED)).group_by(Job.stage)
-    return {row[0]: row[1] for row in session().execute(counted)}
-
-
 def workers(silent_seconds: float) -> list[WorkerFigure]:
     """The worker processes, the latest first, without those that were silent for a day."""
     alive = and_(Worker.ended_at.is_(None), Worker.last_seen > after(-silent_seconds))
@@ -64,16 +57,6 @@ def filenames(org_id: UUID, document_ids: set[UUID]) -> dict[UUID, str]:
     return {row.id: row.filename for row in rows if row.org_id == org_id}
 
 
-def retryable(queue: JobQueue, org_id: UUID, limit: int, stage: str | None = None) -> list[UUID]:
-    """The failed jobs (of a stage) whose run is still their document's newest, the newest first."""
-    found: list[UUID] = []
-    before = None
-    while len(found) < limit:
-        failed = queue.find(org_id, JobStatus.FAILED, stage=stage, before=before, limit=limit)
-        runs = {job.id: job.run for job in failed if job.run}
-        newest = lookup.newest_runs({run.document_id for run in runs.values()})
-        found += [job_id for job_id, run in runs.items() if newest.get(run.document_id) == run.id]
-        if len(failed) < limit:
-            break
-        before = failed[-1].id
-    return found[:limit]
+def counts_by_status(queue: JobQueue, org_id: UUID) -> dict[str, Count]:
+    """How many jobs an org has in each state, by its lower-case name; of the failed ones those that are open."""
+    return {status.value.lower(): count for status, count in queue.counts_up_to_most(org_id).items()}

@@ -4,6 +4,7 @@ With several web processes each scrape meets one of them; the label `process` ke
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +16,10 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from webapp.clock import monotonic
-from webapp.db import reading
 from webapp.db.bounded import COUNTED_MAX, Count
-from webapp.library import lookup
-from webapp.web.access import services
+from webapp.statistics.incidents import IncidentName, total
 from webapp.web.ops.figures import oldest_due_seconds
-from webapp.web.ops.limits_view import has_space, org_limits
+from webapp.web.ops.watched import ForMonitors, Watched, for_monitors, name_of, watched
 
 # A scrape costs the same however many rows there are.
 _UP_TO = f"counted up to {COUNTED_MAX}"
@@ -75,37 +74,106 @@ class _OrgFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Ask the database, once for each scrape."""
-        with reading(self.org_id):
-            jobs = services().queue.counts_up_to_most(self.org_id)
-            documents = lookup.counts(self.org_id)
-            stages = services().queue.stage_counts(self.org_id)
-            controls = services().queue.controls()
-            limits = org_limits(self.org_id)
-        wait = oldest_due_seconds(stage.oldest_due_seconds for stage in stages.values())
-        yield _gauge("docmill_jobs", f"Jobs by status, {_UP_TO}", _numbers(jobs))
-        yield _gauge("docmill_documents", f"Documents by status, {_UP_TO}", _numbers(documents))
-        yield GaugeMetricFamily("docmill_oldest_due_job_seconds", "Age of the longest waiting job", wait or 0.0)
-        yield _gauge(
-            "docmill_stage_due_jobs",
-            f"Jobs that could be taken now, {_UP_TO}",
-            {n: s.due for n, s in stages.items()},
-            "stage",
-        )
-        yield GaugeMetricFamily("docmill_stored_bytes", "What the uploaded files take", limits.stored_bytes)
-        yield GaugeMetricFamily(
-            "docmill_spent_today", "Estimated price of today's paid calls (UTC)", limits.spent_today
-        )
-        yield GaugeMetricFamily("docmill_storage_room", "1 where files and answers can be stored", int(has_space()))
-        held = {name: int(control.allowance() == 0) for name, control in controls.items()}
-        yield _gauge("docmill_stage_held", "1 where a stage is paused or slowed; * means all", held, "stage")
+        found, more = watched(self.org_id), for_monitors(self.org_id)
+        yield from _of_jobs(found, more)
+        yield from _of_last_hour(found)
+        yield from _of_stages(found)
+        yield from _of_incidents(found)
+        yield from _of_storage_and_money(found)
+
+
+def _of_jobs(found: Watched, more: ForMonitors) -> Iterator[Metric]:
+    wait = oldest_due_seconds(stage.oldest_due_seconds for stage in found.stages.values())
+    yield _gauge(
+        "docmill_jobs", f"Jobs by status, {_UP_TO}; failed ones as long as they are open", _numbers(found.jobs)
+    )
+    yield _gauge("docmill_documents", f"Documents by status, {_UP_TO}", _numbers(more.documents))
+    failures = {(group.stage, group.code): group.count.number for group in more.failures}
+    yield _gauge("docmill_open_failures", f"Open failures by error, {_UP_TO}", failures, "stage", "code")
+    yield GaugeMetricFamily("docmill_oldest_due_job_seconds", "Age of the longest waiting job", wait or 0.0)
+    yield GaugeMetricFamily(
+        "docmill_silent_jobs", "Running jobs without a heartbeat for 30 minutes", found.silent.number
+    )
+    yield GaugeMetricFamily("docmill_workers_alive", "Worker processes that are alive", found.workers_alive)
+    what = "Running runs that go on where the time limit ended the run before"
+    yield GaugeMetricFamily("docmill_continued_runs", what, more.continued_runs)
+    calls = {"kept": more.kept_calls, "paid": more.paid_calls}
+    yield _gauge(
+        "docmill_retry_calls_last_day", "Calls of retried runs by who answered, of the newest", calls, "answer"
+    )
+
+
+def _of_last_hour(found: Watched) -> Iterator[Metric]:
+    numbers: Counter[tuple[str, str]] = Counter()
+    for (stage, _), ended in found.last_hour.items():
+        numbers[stage, "completed"] += ended.completed
+        numbers[stage, "failed"] += ended.failed
+    yield _gauge("docmill_jobs_ended_last_hour", "Jobs that ended", numbers, "stage", "outcome")
+    means = {(stage, SIZES[size]): ended.seconds_mean or 0.0 for (stage, size), ended in found.last_hour.items()}
+    what = "Mean time to process a job, by the size of its document"
+    yield _gauge("docmill_job_seconds_last_hour", what, means, "stage", "size")
+
+
+def _of_stages(found: Watched) -> Iterator[Metric]:
+    due = {name: stage.due for name, stage in found.stages.items()}
+    yield _gauge("docmill_stage_due_jobs", f"Jobs that could be taken now, {_UP_TO}", due, "stage")
+    waits = {name: stage.oldest_due_seconds or 0.0 for name, stage in found.stages.items()}
+    yield _gauge("docmill_stage_oldest_due_seconds", "Age of the longest waiting job of a stage", waits, "stage")
+    held = {name: int(control.allowance() == 0) for name, control in found.controls.items()}
+    yield _gauge("docmill_stage_held", "1 where a stage is paused or slowed; * means all", held, "stage")
+    paused = dict.fromkeys(map(name_of, found.controls.values()), 0) | {name_of(each): 1 for each in found.paused}
+    yield _gauge("docmill_stage_paused", "1 where a stage is paused", paused, "stage")
+    resting = dict.fromkeys(map(name_of, found.controls.values()), 0) | {name_of(each): 1 for each in found.resting}
+    yield _gauge("docmill_stage_resting", "1 where a stage rests since a service asked for patience", resting, "stage")
+
+
+def _of_incidents(found: Watched) -> Iterator[Metric]:
+    for name, metric, what, label in _INCIDENTS:
+        numbers = {each.subject: each.number for each in found.incidents if each.name == name}
+        yield _gauge(metric, what, numbers, label)
+    lost = total(found.incidents, IncidentName.PASSAGES_LOST)
+    what = "Passages that results lost which have less than half of those that they replaced"
+    yield GaugeMetricFamily("docmill_passages_lost_last_day", what, lost)
+
+
+def _of_storage_and_money(found: Watched) -> Iterator[Metric]:
+    limits = found.limits
+    yield GaugeMetricFamily("docmill_stored_bytes", "What the uploaded files take", limits.stored_bytes)
+    yield GaugeMetricFamily("docmill_spent_today", "Estimated price of today's paid calls (UTC)", limits.spent_today)
+    yield GaugeMetricFamily("docmill_spend_limit", "What may be spent in a day; 0 is no limit", limits.spend_per_day)
+    yield GaugeMetricFamily("docmill_storage_room", "1 where files and answers can be stored", int(found.has_space))
+    if found.disk is not None:
+        yield GaugeMetricFamily("docmill_disk_free_bytes", "Free bytes of this machine's disk", found.disk.free_bytes)
+        yield GaugeMetricFamily("docmill_disk_total_bytes", "Bytes of this machine's disk", found.disk.total_bytes)
+    what = "Machines whose disk for files is nearly full"
+    yield GaugeMetricFamily("docmill_disks_nearly_full", what, found.disks_nearly_full)
+
+
+_INCIDENTS = (
+    (
+        IncidentName.FOREIGN_KEY_VIOLATION,
+        "docmill_foreign_key_violations_last_day",
+        "Rows that the database refused since they refer to missing ones",
+        "table",
+    ),
+    (
+        IncidentName.JOB_TAKEN_BACK,
+        "docmill_jobs_taken_back_last_day",
+        "Jobs that were taken back from dead or silent workers",
+        "reason",
+    ),
+)
+# The classes of webapp.statistics.model.SIZE_BYTES.
+SIZES = ("to_100kB", "to_1MB", "to_10MB", "to_100MB", "larger")
 
 
 def _numbers(counts: Mapping[Any, Count]) -> dict[str, int]:
     return {status.lower(): count.number for status, count in counts.items()}
 
 
-def _gauge(name: str, what: str, values: dict[str, int], label: str = "status") -> Metric:
-    family = GaugeMetricFamily(name, what, labels=(label,))
-    for status, number in values.items():
-        family.add_metric((status,), number)
+def _gauge(name: str, what: str, values: Mapping[Any, float], *labels: str) -> Metric:
+    labels = labels or ("status",)
+    family = GaugeMetricFamily(name, what, labels=labels)
+    for key, number in values.items():
+        family.add_metric(key if isinstance(key, tuple) else (key,), number)
     return family

@@ -5,15 +5,12 @@ Each call keeps the price that the settings of its day gave it. What this machin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, case, func, select
-
 from webapp.clock import utc_now
-from webapp.db import is_postgresql, session
-from webapp.documents.model import ProviderCall
+from webapp.documents.spending import sums
 
 DAYS_SHOWN = 30
 ROWS_MAX = 500
@@ -71,32 +68,7 @@ def _of_finished(org_id: UUID, days: Sequence[date]) -> list[Spent]:
 
 
 def _sums(org_id: UUID, first: date, until: date | None) -> list[Spent]:
-    """By day, the newest first, from the beginning of one day to that of another, in UTC."""
-    day = _day().label("day")
-    paid = case((ProviderCall.reused, 0), (ProviderCall.outcome == "error", 0), else_=ProviderCall.units)
-    columns = (
-        func.sum(case((ProviderCall.reused, 0), else_=1)),
-        func.sum(case((ProviderCall.outcome != "ok", 1), else_=0)),
-        func.sum(paid),
-        func.sum(case((ProviderCall.reused, 0.0), else_=ProviderCall.seconds)),
-        func.sum(case((ProviderCall.reused, ProviderCall.units), else_=0)),
-        func.sum(case((ProviderCall.reused, 0.0), else_=ProviderCall.price)),
-        func.sum(case((ProviderCall.reused, ProviderCall.price), else_=0.0)),
-    )
-    wanted = [ProviderCall.org_id == org_id, ProviderCall.created_at >= _midnight(first)]
-    if until is not None:
-        wanted.append(ProviderCall.created_at < _midnight(until))
-    found = session().execute(
-        select(day, ProviderCall.provider, ProviderCall.operation, *columns)
-        .where(*wanted)
-        .group_by(day, ProviderCall.provider, ProviderCall.operation)
-        .order_by(day.desc(), ProviderCall.provider, ProviderCall.operation)
-    )
-    return [_spent(row) for row in found]
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, datetime.min.time(), tzinfo=UTC)
+    return [_spent(row) for row in sums(org_id, first, until)]
 
 
 def _spent(row: Any) -> Spent:
@@ -113,11 +85,3 @@ def _spent(row: Any) -> Spent:
         price=float(price),
         price_saved=float(price_saved),
     )
-
-
-def _day() -> ColumnElement[str]:
-    """The day in UTC, on both databases."""
-    at = ProviderCall.created_at
-    if is_postgresql():
-        return func.date(func.timezone("UTC", at))
-    return func.date(at)

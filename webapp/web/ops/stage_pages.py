@@ -22,8 +22,8 @@ from webapp.runs.stage_pause import resume_stage
 from webapp.runs.stages import STAGES
 from webapp.web import fragments, sentences
 from webapp.web.access import operators_only, principal, services
+from webapp.web.document_view import untaken_now
 from webapp.web.errors import Problem
-from webapp.web.ops import figures
 from webapp.web.security_log import note
 from webapp.web.sentences import Sentence
 
@@ -44,6 +44,8 @@ class StageRow:
     is_default_limit: bool
     allowance: int | None
     rests_seconds: float
+    is_untaken: bool
+    """Whether workers are alive, and none of them takes this stage."""
     at_work: int
     due: int
     later: int
@@ -107,9 +109,9 @@ def limit(stage: str) -> Response:
     return _changed("limited", stage)
 
 
-def drained_by(org: UUID) -> StageControl | None:
+def drained_by(org: UUID, controls: Mapping[str, StageControl]) -> StageControl | None:
     """What was said about all stages at once, with the name of who said it."""
-    control = services().queue.controls().get(EVERY_STAGE)
+    control = controls.get(EVERY_STAGE)
     if control is None:
         return None
     with reading(org):
@@ -126,13 +128,12 @@ def installation_figures() -> dict[str, Any] | None:
         return {"orgs": number, "jobs": {status.value: count for status, count in counts.items()}}
 
 
-def stage_rows(org: UUID) -> list[StageRow]:
+def stage_rows(org: UUID, controls: Mapping[str, StageControl], counts: Mapping[str, StageCounts]) -> list[StageRow]:
     """Every stage there is, and every one that somebody said something about, in the order of the pipelines."""
-    queue = services().queue
     with reading(everywhere=True):
-        controls, at_work = queue.controls(), figures.running_by_stage()
+        at_work = services().queue.running()
+        nobodys = untaken_now(STAGES)
     with reading(org):
-        counts = queue.stage_counts(org)
         known = actors.names(org, [control.changed_by for control in controls.values()])
     names = dict.fromkeys((*STAGES, *sorted({*controls, *counts} - {*STAGES, EVERY_STAGE})))
     return [
@@ -140,6 +141,8 @@ def stage_rows(org: UUID) -> list[StageRow]:
             named(controls.get(name, StageControl(name)), known),
             counts.get(name, StageCounts()),
             at_work.get(name, 0),
+            is_stopped=EVERY_STAGE in controls and controls[EVERY_STAGE].is_paused,
+            is_untaken=name in nobodys,
         )
         for name in names
     ]
@@ -151,10 +154,10 @@ def named(control: StageControl, known: Mapping[str, str]) -> StageControl:
     return replace(control, changed_by=known.get(by) if by else None)
 
 
-def _row(control: StageControl, counts: StageCounts, at_work: int) -> StageRow:
+def _row(control: StageControl, counts: StageCounts, at_work: int, *, is_stopped: bool, is_untaken: bool) -> StageRow:
     return StageRow(
         stage=control.stage,
-        state=_state(control),
+        state="stopped" if is_stopped and not control.is_paused else _state(control),
         reason=control.reason if control.is_paused else None,
         failure=sentences.failure(control.reason) if control.is_paused and control.reason else None,
         changed_by=control.changed_by,
@@ -163,6 +166,7 @@ def _row(control: StageControl, counts: StageCounts, at_work: int) -> StageRow:
         is_default_limit=control.is_default_limit,
         allowance=control.allowance(),
         rests_seconds=control.rests_seconds,
+        is_untaken=is_untaken,
         at_work=at_work,
         due=counts.due,
         later=counts.later,

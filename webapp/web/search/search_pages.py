@@ -13,6 +13,7 @@ from webapp.search.words import clean_query, query_words
 from webapp.web import fragments
 from webapp.web.access import org_id, services
 from webapp.web.numbers import whole_number
+from webapp.web.reads import may_be_late
 from webapp.web.shapes import hit_json
 
 pages = Blueprint("search", __name__)
@@ -37,7 +38,7 @@ class HitView:
 def show() -> Response:
     """The passages that answer best; without a question an invitation to ask."""
     query, limit = clean_query(request.args.get("q", "")), _limit()
-    found = find(services(), org_id(), query, limit) if query else SearchResult([])
+    found = _find(query, limit) if query else SearchResult([])
     words = query_words(query)
     best = max((hit.score for hit in found.hits), default=1.0)
     return fragments.answer(
@@ -49,6 +50,10 @@ def show() -> Response:
         reason=found.reason,
         hits=[HitView(hit, words, _url(hit), hit.score / best) for hit in found.hits],
     )
+
+
+def _find(query: str, limit: int) -> SearchResult:
+    return find(services(), org_id(), query, limit, may_be_late=may_be_late())
 
 
 def _url(hit: Hit) -> str:

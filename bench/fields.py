@@ -1,0 +1,155 @@
+"""How well the fields of invoices are read: a labelled set in six languages, beside a naive reader.
+
+Run as `python -m bench.fields [--rounds 3] [--write]`. Chromium prints the invoices of tests/invoices: the layouts that
+the rules were made with, those held out, and both with what real invoices carry besides. A value is right if it means
+the same; the lines count only as a whole. `--write` stores how often each rule was right on all of them, which people
+see as a field's confidence.
+"""
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench._naive_fields import ASKED, naive_fields
+from bench._table import row, title
+from tests.invoices.held_out import HELD_OUT
+from tests.invoices.labelled import Labelled, labelled, write_pdfs
+from tests.invoices.layouts import LAYOUTS
+from tests.invoices.manuals import MANUALS
+from tests.invoices.noise import noisy
+from tests.invoices.score import JUNK, MISSING, RIGHT, WRONG, are_lines_right, counted, judged
+from webapp.readers.fields import measured
+from webapp.readers.fields.find import PAGES_MAX, find_fields
+from webapp.readers.pdf.layout import layout_pages
+
+MUST = {"invoice_number": 0.97, "invoice_date": 0.97, "due_date": 0.97, "total": 0.97}
+SETS = {
+    "layouts that the rules were made with": LAYOUTS,
+    "the same with noise": tuple(map(noisy, LAYOUTS)),
+    "held out layouts": HELD_OUT,
+    "held out layouts with noise": tuple(map(noisy, HELD_OUT)),
+}
+LINES_MUST, WRONG_MAX = 0.95, 0.01
+_ALL = range(1, PAGES_MAX + 1)
+
+
+@dataclass
+class Measured:
+    """What came of a set of invoices."""
+
+    name: str
+    number: int = 0
+    pages: int = 0
+    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    naive: Counter[tuple[str, str]] = field(default_factory=Counter)
+    rules: Counter[tuple[str, str]] = field(default_factory=Counter)
+    lines_right: int = 0
+    doubted: int = 0
+    reading_seconds: float = 0.0
+    finding_seconds: float = 0.0
+
+    def share(self, kind: str, verdict: str, of: Counter[tuple[str, str]]) -> float:
+        """The share of a kind's true values that had this verdict."""
+        return of[kind, verdict] / max(1, sum(of[kind, each] for each in (RIGHT, WRONG, MISSING)))
+
+
+def main() -> None:
+    """Measure both sets, and documents that have no fields."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3, help="invoices of each layout in each language")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--write", action="store_true", help="store each rule's share of right answers")
+    arguments = parser.parse_args()
+    found = []
+    for name, layouts in SETS.items():
+        one = _measure(name, list(labelled(layouts, arguments.rounds, arguments.seed)))
+        _show(one)
+        found.append(one)
+    _manuals()
+    if arguments.write:
+        _write(found)
+
+
+def _measure(name: str, invoices: Sequence[Labelled]) -> Measured:
+    one = Measured(name, number=len(invoices))
+    with tempfile.TemporaryDirectory() as folder:
+        for invoice, path in zip(invoices, write_pdfs(invoices, Path(folder)), strict=True):
+            started = time.process_time()
+            pages = list(layout_pages(str(path), _ALL, with_words=True))
+            read = time.process_time()
+            found = find_fields([page.words for page in pages if page.words])
+            one.finding_seconds += time.process_time() - read
+            one.reading_seconds += read - started
+            one.pages += len(pages)
+            verdicts = judged(invoice, found.fields)
+            rule = {id(each): rule for each, rule in zip(found.fields, found.rules, strict=True)}
+            one.verdicts += counted(verdicts)
+            one.naive += counted(each for each in judged(invoice, naive_fields(str(path))) if each[0] in ASKED)
+            one.rules += Counter((rule[id(each)], verdict) for _, verdict, each in verdicts if each)
+            one.lines_right += are_lines_right(invoice, found.tables)
+            one.doubted += any(each.doubt for each in found.fields)
+    return one
+
+
+def _show(one: Measured) -> None:
+    title(f"{one.number} invoices, {one.name}")
+    for kind in dict.fromkeys(kind for kind, _ in sorted(one.verdicts)):
+        right, wrong = one.share(kind, RIGHT, one.verdicts), one.share(kind, WRONG, one.verdicts)
+        counts = [one.verdicts[kind, verdict] for verdict in (RIGHT, WRONG, MISSING, JUNK)]
+        naive = (
+            f"{one.share(kind, RIGHT, one.naive):.3f}, wrong {one.share(kind, WRONG, one.naive):.3f}"
+            if kind in ASKED
+            else ""
+        )
+        holds = right >= MUST.get(kind, 0) and wrong <= WRONG_MAX and not counts[3]
+        words = "{} right, {} wrong, {} missing, {} junk".format(*counts)
+        row(
+            f"{kind} ({words})",
+            f"{right:.3f}",
+            wanted=f"≥ {MUST[kind]}" if kind in MUST else "",
+            beside=naive,
+            holds=holds,
+        )
+    wrong = sum(count for (_, verdict), count in one.verdicts.items() if verdict == WRONG) / max(
+        1, sum(one.verdicts.values())
+    )
+    junk = sum(count for (_, verdict), count in one.verdicts.items() if verdict == JUNK)
+    row("wrong values of all", f"{wrong:.4f}", wanted=f"≤ {WRONG_MAX}", holds=wrong <= WRONG_MAX)
+    row("junk fields", str(junk), wanted="0", holds=junk == 0)
+    share = one.lines_right / one.number
+    row("all lines exactly right", f"{share:.3f}", wanted=f"≥ {LINES_MUST}", holds=share >= LINES_MUST)
+    row("invoices with a doubtful mark, all of them right", str(one.doubted))
+    fields, reading = (1000 * seconds / one.pages for seconds in (one.finding_seconds, one.reading_seconds))
+    row("CPU for fields, ms a page", f"{fields:.2f}", beside=f"the layout's parser {reading:.2f}")
+
+
+def _manuals() -> None:
+    title("documents without fields")
+    for name, write in MANUALS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "document.pdf")
+            path.write_bytes(write())
+            found = find_fields([page.words for page in layout_pages(str(path), _ALL, with_words=True) if page.words])
+        row(name, f"{len(found.fields)} fields", wanted="0", holds=not found.fields)
+
+
+def _write(found: Iterable[Measured]) -> None:
+    rules: Counter[tuple[str, str]] = sum((one.rules for one in found), Counter())
+    shares = {
+        rule: (rules[rule, RIGHT], sum(count for (other, _), count in rules.items() if other == rule))
+        for rule in sorted({rule for rule, _ in rules})
+    }
+    path = Path(measured.__file__)
+    before, _, after = path.read_text(encoding="utf-8").partition("RIGHT: dict[str, tuple[int, int]] = {")
+    lines = "".join(f'\n    "{rule}": {counts},' for rule, counts in shares.items())
+    path.write_text(
+        f"{before}RIGHT: dict[str, tuple[int, int]] = {{{lines}\n}}{after[after.index('}') + 1 :]}", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main()

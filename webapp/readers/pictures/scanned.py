@@ -1,0 +1,33 @@
+"""What OCR makes of one page, as plain data that is kept until all pages of its document are read."""
+
+from dataclasses import dataclass
+
+from webapp.readers.extraction import Field, Table, Word
+from webapp.typed_json import TypedJson
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedPage:
+    """One page that was read by its looks; sizes and places are in points, of the page upright."""
+
+    number: int
+    text: str
+    markdown: str
+    width: float
+    height: float
+    turned: int = 0
+    """By how many degrees, against the clock, the page had to be turned to be upright."""
+    words: tuple[Word, ...] = ()
+    fields: tuple[Field, ...] = ()
+    tables: tuple[Table, ...] = ()
+    confidence: float | None = None
+    is_in_unknown_script: bool = False
+    is_lost: bool = False
+    """Whether its reader ended before it had read the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedPages(TypedJson):
+    """The pages of one window, in order."""
+
+    pages: tuple[ScannedPage, ...] = ()
