@@ -18,6 +18,8 @@ from webapp.web.library.upload_seats import admit_download
 _log = logging.getLogger(__name__)
 # Even a browser that opens the file all the same gives it no script, no form and no origin.
 _POLICY = "default-src 'none'; sandbox"
+# A browser that opens a recording by itself plays it in a page of its own, which could load nothing in a sandbox.
+_SOUND_POLICY = "default-src 'none'; media-src 'self'; img-src 'self'"
 
 
 def download(content: bytes, filename: str, content_type: str) -> Response:
@@ -54,7 +56,7 @@ def play(store: BlobStore, path: str) -> Response:
     stream = admit_download(stream, size_bytes)
     response = send_file(stream, mimetype="audio/ogg", conditional=False)
     response.content_length = size_bytes
-    response.headers["Content-Security-Policy"] = _POLICY
+    response.headers["Content-Security-Policy"] = _SOUND_POLICY
     response.headers["Cache-Control"] = "private, no-cache"
     # Its name follows from what is in it.
     response.set_etag(path.rpartition("/")[2].removesuffix(".ogg"))
