@@ -25,14 +25,11 @@ from webapp.search.index import NewChunk
 from webapp.search.model import Chunk
 
 PASSAGES, DIMENSIONS = 30_000, 64
-# Half of what the product allows: a machine that is busy must not make this fail.
-IDLE_SECONDS = 5
 
 
 @pytest.fixture
-def place(settings: Settings, local_extractor: LocalExtractor, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A workplace whose sessions may idle for a moment only."""
-    monkeypatch.setattr(engines, "IDLE_IN_TRANSACTION_SECONDS", IDLE_SECONDS)
+def place(settings: Settings, local_extractor: LocalExtractor) -> Any:
+    """A workplace with the product's own limit of idling in a transaction."""
     app = make_bare_app(settings)
     with app.app_context():
         yield make_workplace(settings, local_extractor)
