@@ -35,6 +35,7 @@ class Monkey:
     troubles: list[str] = field(default_factory=list)
     _healing: list[threading.Timer] = field(default_factory=list)
     _is_stopped: bool = False
+    _reviving: threading.Lock = field(default_factory=threading.Lock)
     _database_lock: threading.Lock = field(default_factory=threading.Lock)
     _redis_lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -66,16 +67,17 @@ class Monkey:
         self.revive()
 
     def revive(self) -> None:
-        """What a supervisor does: replace processes that have ended."""
+        """What a supervisor does: replace processes that have ended, each once."""
         world = self.world
-        if not world.web.is_alive:
-            self._note_exit(world.web)
-            world.web.start()
-        for worker in list(world.workers):
-            if not worker.is_alive:
-                self._note_exit(worker)
-                world.workers.remove(worker)
-                world.add_worker()
+        with self._reviving:
+            if not world.web.is_alive:
+                self._note_exit(world.web)
+                world.web.start()
+            for worker in list(world.workers):
+                if not worker.is_alive:
+                    self._note_exit(worker)
+                    world.workers.remove(worker)
+                    world.add_worker()
 
     def _note_exit(self, process: Managed) -> None:
         # kill -9 was ours, and so was SIGTERM, which may come before anybody listens; a process that ended of its own
