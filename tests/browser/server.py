@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.postgres import ROOT
+from tests.preloaded import Preloaded, printed_by
 from webapp.providers.models import htmx
 
 START_SECONDS = 60
@@ -35,21 +35,18 @@ def docmill(data_dir: Path, **variables: str) -> Iterator[Visit]:
     htmx.ensure(MODELS)
     port = str(_free_port())
     environment = _environment(data_dir, PORT=port, **variables)
-    _migrate(environment)
+    printed_by(["flask", "--app", "wsgi", "db", "upgrade"], environment)
     log = data_dir / "server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "wsgi:app"], cwd=ROOT, env=environment, stdout=output, stderr=output
-        )
+    process = Preloaded(["gunicorn", "wsgi:app"], environment, log)
+    try:
+        yield Visit(f"http://127.0.0.1:{port}", _sign_in_link(process, log))
+    finally:
+        process.terminate()
         try:
-            yield Visit(f"http://127.0.0.1:{port}", _sign_in_link(process, log))
+            process.wait(STOP_SECONDS)
         finally:
-            process.terminate()
-            try:
-                process.wait(STOP_SECONDS)
-            finally:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
 
 
 def _environment(data_dir: Path, **variables: str) -> dict[str, str]:
@@ -60,11 +57,6 @@ def _environment(data_dir: Path, **variables: str) -> dict[str, str]:
         "SECRET_KEY": "for tests only, long",
     }
     return {**inherited, **own, **variables}
-
-
-def _migrate(environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "flask", "--app", "wsgi", "db", "upgrade"]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
 
 
 def _free_port() -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.emulators.wire import Wire
 from tests.journeys.site import Installation
-from tests.postgres import ROOT
+from tests.preloaded import Preloaded
 
 WEB = ("gunicorn", "wsgi:app")
 WORKER = (sys.executable, "worker.py")
@@ -30,16 +30,7 @@ class Managed:
     frozen: set[int] = field(default_factory=set)
 
     def start(self) -> None:
-        with self.installation.log.open("ab") as log:
-            self.popen = subprocess.Popen(
-                self.command,
-                cwd=ROOT,
-                env=self.installation.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self.popen = Preloaded(self.command, self.installation.environment, self.installation.log)
 
     @property
     def pid(self) -> int:
@@ -105,7 +96,7 @@ def children(pid: int) -> list[int]:
     """The direct children of a process that run Python of ours; parsers' spawners are not among them."""
     listed = Path(f"/proc/{pid}/task/{pid}/children")
     with contextlib.suppress(OSError):
-        return [int(one) for one in listed.read_text().split() if b"gunicorn" in _command_of(int(one))]
+        return [int(one) for one in listed.read_text().split() if b"webapp.sandbox" not in _command_of(int(one))]
     return []
 
 

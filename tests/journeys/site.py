@@ -7,13 +7,14 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from tests.postgres import ROOT
+from tests.preloaded import Preloaded, is_program, printed_by
 from tests.worker.bench import wait_for
 
 MODELS = ROOT / ".cache" / "models"
@@ -69,8 +70,17 @@ class Installation:
 
         It is asked first, since a process manager's children have sessions of their own: only it ends them.
         """
+        process = self._start(command)
+        try:
+            yield process
+        finally:
+            _end(process)
+
+    def _start(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
+        if is_program(command) and self.folder == ROOT:
+            return Preloaded(command, self.environment, self.log)
         with self.log.open("ab") as log:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 cwd=self.folder,
                 env=self.environment,
@@ -79,14 +89,12 @@ class Installation:
                 stderr=log,
                 start_new_session=True,
             )
-        try:
-            yield process
-        finally:
-            _end(process)
 
     def flask(self, *arguments: str) -> str:
         """What a command prints."""
         command = ["flask", "--app", "wsgi", *arguments]
+        if self.folder == ROOT:
+            return printed_by(command, self.environment)
         done = subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True
         )

@@ -5,7 +5,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -20,6 +19,7 @@ from tests.journeys.crasher import Crash
 from tests.journeys.invariants import broken
 from tests.pipeline.workplace import prose
 from tests.postgres import ROOT
+from tests.preloaded import FORKSERVER
 from tests.search.passages import new_org
 from tests.worker.bench import wait_for
 from webapp.app import create_app
@@ -74,10 +74,10 @@ class Site:
 
     def live_and_die(self, crash: Crash, run_id: UUID) -> bool:
         """Whether a process that works on this run was killed before it had ended."""
-        # forkserver: the imports are there already, and no thread of ours is copied.
-        context = get_context("forkserver")
-        context.set_forkserver_preload([crasher.__name__])
-        process = context.Process(target=crasher.live, args=(self.data_dir, self.variables, crash, self.org_id, run_id))
+        # The imports are there already, and no thread of ours is copied.
+        process = FORKSERVER.Process(
+            target=crasher.live, args=(self.data_dir, self.variables, crash, self.org_id, run_id)
+        )
         process.start()
         process.join(60)
         assert process.exitcode in {0, -signal.SIGKILL}
