@@ -10,7 +10,6 @@ import argparse
 import http.client
 import multiprocessing
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import psutil
 
 from bench._databases import DATABASES
 from bench._table import p50_p99, row, title
+from tests.emulators.ports import free_port
 from tests.samples import report_pdf
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,13 +46,6 @@ def documents():
 def readyz():
     return {}
 """
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -12,7 +12,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,8 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+
+from tests.emulators.ports import free_port
 
 OWNER, RUNTIME, SUPERUSER = "docmill_owner", "docmill_runtime", "postgres"
 TEMPLATE = "docmill_template"
@@ -87,7 +88,7 @@ def _start(folder: Path) -> "subprocess.Popen[bytes]":
     passwords = {role: secrets.token_hex(16) for role in (OWNER, RUNTIME, SUPERUSER)}
     data = _initialise(folder, programs, identity, passwords[SUPERUSER])
     for _ in range(5):
-        port = _free_port()
+        port = free_port()
         postgres = _launch(folder, programs, identity, data, port)
         if _answers(postgres, port, passwords):
             _prepare(port, passwords)
@@ -145,13 +146,6 @@ def _initialise(folder: Path, programs: Path, identity: dict[str, Any], password
         raise NotStarted(done.stdout + done.stderr)
     secret.unlink()
     return data
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _launch(

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.emulators.ports import free_port
+
 if TYPE_CHECKING:
     import redis
 
@@ -30,7 +32,7 @@ class RedisServer:
     """One that can be killed, frozen, and started again empty on the same port."""
 
     def __init__(self, *options: str, password: str | None = None, scheme: str = "redis", query: str = "") -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self._password = password
         self._scheme, self._query = scheme, query
         self._folder = tempfile.mkdtemp(prefix="docmill-redis-")
@@ -95,12 +97,6 @@ class RedisServer:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
             return True
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

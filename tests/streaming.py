@@ -15,8 +15,9 @@ from urllib.parse import urlsplit, urlunsplit
 import psutil
 import psycopg
 
+from tests.emulators.ports import free_port
 from tests.postgres import Server
-from tests.postgres_keeper import SUPERUSER, _answers, _free_port, _identity, _launch, _programs, _stop
+from tests.postgres_keeper import SUPERUSER, _answers, _identity, _launch, _programs, _stop
 
 
 @dataclass
@@ -27,7 +28,7 @@ class StreamingReplica:
     programs: Path
     identity: dict[str, Any]
     passwords: dict[str, str] = field(repr=False)
-    port: int = field(default_factory=_free_port)
+    port: int = field(default_factory=free_port)
     process: "subprocess.Popen[bytes] | None" = None
 
     def url(self, primary_url: str) -> str:

@@ -1,9 +1,7 @@
 """Docmill as a process of its own, for a browser to visit."""
 
-import contextlib
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.emulators.ports import free_port
 from tests.postgres import ROOT
 from tests.preloaded import Preloaded, printed_by
 from webapp.providers.models import htmx
@@ -33,7 +32,7 @@ class Visit:
 def docmill(data_dir: Path, **variables: str) -> Iterator[Visit]:
     """Migrate, start, wait until it answers; in the end ask it to stop and see that it does."""
     htmx.ensure(MODELS)
-    port = str(_free_port())
+    port = str(free_port())
     environment = _environment(data_dir, PORT=port, **variables)
     printed_by(["flask", "--app", "wsgi", "db", "upgrade"], environment)
     log = data_dir / "server.log"
@@ -57,13 +56,6 @@ def _environment(data_dir: Path, **variables: str) -> dict[str, str]:
         "SECRET_KEY": "for tests only, long",
     }
     return {**inherited, **own, **variables}
-
-
-def _free_port() -> int:
-    with contextlib.closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def _sign_in_link(process: "subprocess.Popen[bytes]", log: Path) -> str:

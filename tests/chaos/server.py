@@ -14,6 +14,7 @@ import psycopg
 from psycopg import sql
 
 from tests import postgres_keeper as keeper
+from tests.emulators.ports import free_port
 from tests.postgres import Server
 
 # What was acknowledged must outlive a crash of the server, so nothing may be acknowledged early.
@@ -30,7 +31,7 @@ class RestartableServer:
         self._programs = keeper._programs(folder, self._identity)
         self._passwords = {role: secrets.token_hex(16) for role in (keeper.OWNER, keeper.RUNTIME, keeper.SUPERUSER)}
         self._data = keeper._initialise(folder, self._programs, self._identity, self._passwords[keeper.SUPERUSER])
-        self.port = keeper._free_port()
+        self.port = free_port()
         self._process = self._launch()
         keeper._prepare(self.port, self._passwords)
         self.server = Server(self.port, self._passwords)

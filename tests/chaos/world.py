@@ -18,9 +18,10 @@ from tests.chaos.processes import WEB, WORKER, Managed, merged, wait_until
 from tests.chaos.server import DATABASE, RestartableServer
 from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.emulators.openai import OpenAI
+from tests.emulators.ports import free_port
 from tests.emulators.server import Emulator
 from tests.emulators.wire import Wire
-from tests.journeys.site import Installation, free_port
+from tests.journeys.site import Installation
 from tests.pipeline.workplace import prose
 from tests.redis_server import RedisServer
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from tests.journeys.site import free_port
+from tests.emulators.ports import free_port
 from tests.worker.bench import wait_for
 
 

@@ -1,19 +1,27 @@
 """Ports of this machine: a free one, and the moment at which somebody listens on it."""
 
+import contextlib
+import secrets
 import socket
 import threading
 import time
 from collections.abc import Callable
 
 PAUSE_SECONDS = 0.05
+# Below those that Linux gives to connections.
+PORTS = range(20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody uses now, and that the system gives to nobody who asks for any.
+
+    Of the system's own ports, another process is given the one that was found free before its server listens there.
+    """
+    while True:
+        port = secrets.choice(PORTS)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for_port(port: int, seconds: float, is_alive: Callable[[], bool]) -> None:

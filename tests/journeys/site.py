@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from tests.emulators.ports import free_port
 from tests.postgres import ROOT
 from tests.preloaded import Preloaded, is_program, printed_by
 from tests.worker.bench import wait_for
@@ -22,12 +22,6 @@ BIN = ROOT / ".venv" / "bin"
 END_SECONDS = 45.0
 # A long document on a machine that does other things as well.
 WORK_SECONDS = 90.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from tests.certificates import certificates
 from tests.conftest import DatabaseUnderTest
-from tests.journeys.site import END_SECONDS, Installation, free_port
+from tests.emulators.ports import free_port
+from tests.journeys.site import END_SECONDS, Installation
 from tests.pipeline.workplace import prose
 from tests.redis_server import RedisServer, running_redis
 from tests.worker.bench import wait_for

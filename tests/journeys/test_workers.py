@@ -13,7 +13,8 @@ import psycopg
 import pytest
 
 from tests.conftest import DatabaseUnderTest
-from tests.journeys.site import END_SECONDS, Installation, free_port
+from tests.emulators.ports import free_port
+from tests.journeys.site import END_SECONDS, Installation
 from tests.pipeline.workplace import prose
 from tests.worker.bench import wait_for
 from webapp.clock import monotonic
