@@ -59,7 +59,7 @@ def read_mail(message: Part, level: int = 1) -> Mail:
 
 def _add_within(mail: Mail, message: Part, level: int) -> None:
     if level > MESSAGES_WITHIN_MAX:
-        mail.attachments.append(Attachment("a message within messages", "message/rfc822", 0, is_picture_in_text=False))
+        mail.attachments.append(Attachment("a message within messages", "message/rfc822", 0))
         return
     inner = read_mail(message, level + 1)
     mail.blocks += inner.blocks
