@@ -6,6 +6,10 @@ import zipfile
 from collections.abc import Mapping
 from email.message import EmailMessage
 
+import pypdfium2
+
+from tests import samples
+
 
 def zipped(members: Mapping[str, bytes], *, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     """A ZIP archive of these files."""
@@ -52,3 +56,13 @@ def mail(text: str, attachments: Mapping[str, bytes], subject: str = "The files"
     for name, data in attachments.items():
         message.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
     return bytes(message)
+
+
+def pdf_with_files(files: Mapping[str, bytes]) -> bytes:
+    """A PDF of one page in which files are embedded."""
+    document = pypdfium2.PdfDocument(samples.lines_pdf(["The invoice, with its data within."]))
+    for name, data in files.items():
+        document.new_attachment(name).set_data(data)
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()

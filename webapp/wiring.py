@@ -25,7 +25,7 @@ from webapp.providers.local.unpacker import LocalUnpacker
 from webapp.providers.ports import BlobStore, Embedder, Providers, RemoteExtractor
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
-from webapp.readers.archives.members import Limits
+from webapp.readers.archives.members import UnpackLimits
 from webapp.services import Services
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ def _remote_extractor(settings: Settings, local: LocalExtractor) -> RemoteExtrac
     )
 
 
-def _unpacking(settings: Settings) -> Limits:
+def _unpacking(settings: Settings) -> UnpackLimits:
     found = settings.containers
-    return Limits(
+    return UnpackLimits(
         members=found.unpack_files_max,
         member_bytes=settings.limits.upload_bytes_max,
         total_bytes=found.unpack_bytes_max,

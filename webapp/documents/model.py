@@ -54,10 +54,10 @@ def _library_index(name: str, *columns: str, where: str) -> Index:
     return Index(name, "org_id", *columns, "id", "pages_read", postgresql_where=condition, sqlite_where=condition)
 
 
-def _contents_index(name: str, *, where: str, unique: bool = False) -> Index:
-    """An index by which documents with certain bytes are found; `library.contents` asks in its words."""
+def _partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """An index of some documents; `library.contents` asks for them in its words."""
     condition = text(where)
-    return Index(name, "org_id", "sha256", unique=unique, postgresql_where=condition, sqlite_where=condition)
+    return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)
 
 
 class Document(Base):
@@ -71,17 +71,10 @@ class Document(Base):
         CheckConstraint("length(sha256) = 64", name="sha256"),
         UniqueConstraint("org_id", "id"),
         # The same bytes that are uploaded twice are one document: the second upload finds the first.
-        _contents_index("uq_documents_uploaded_contents", where="parent_id IS NULL", unique=True),
+        _partial_index("uq_documents_uploaded_contents", "org_id", "sha256", where="parent_id IS NULL", unique=True),
         # A part is always a document of its own. Its place in its container is unique, so no part is made twice.
-        _contents_index("ix_documents_contents_of_parts", where=IS_PART),
-        Index(
-            "uq_documents_parts",
-            "parent_id",
-            "part_number",
-            unique=True,
-            postgresql_where=text(IS_PART),
-            sqlite_where=text(IS_PART),
-        ),
+        _partial_index("ix_documents_contents_of_parts", "org_id", "sha256", where=IS_PART),
+        _partial_index("uq_documents_parts", "parent_id", "part_number", where=IS_PART, unique=True),
         ForeignKeyConstraint(["org_id", "parent_id"], ["documents.org_id", "documents.id"], ondelete="CASCADE"),
         CheckConstraint(
             "(parent_id IS NULL) = (part_number IS NULL) AND (parent_id IS NULL) = (path_in_parent IS NULL)",

@@ -56,7 +56,7 @@ class HomeGone(Exception):
 
 
 @dataclass(frozen=True)
-class Container:
+class ContainerDocument:
     """The document that parts are added to, how its parts are processed, and how much may lie in it."""
 
     org_id: UUID
@@ -87,7 +87,7 @@ class StoredPart:
     home: Home
 
 
-def store(blobs: BlobStore, container: Container, parts: Sequence[NewPart]) -> list[StoredPart]:
+def store(blobs: BlobStore, container: ContainerDocument, parts: Sequence[NewPart]) -> list[StoredPart]:
     """Store the files of parts, each content once; what is left behind where no rows follow is swept some day."""
     with reading(container.org_id):
         homes = contents.homes(container.org_id, {part.file.sha256 for part in parts})
@@ -109,7 +109,7 @@ def store(blobs: BlobStore, container: Container, parts: Sequence[NewPart]) -> l
     return stored
 
 
-def add(queue: JobQueue, container: Container, parts: Sequence[StoredPart]) -> None:
+def add(queue: JobQueue, container: ContainerDocument, parts: Sequence[StoredPart]) -> None:
     """Insert the rows of parts with their runs, in the caller's transaction; HomeGone, and BadInput for a full org."""
     owners = {part.home.owner_id for part in parts if part.home.owner_id is not None}
     if not contents.hold(container.org_id, owners | {container.id}):
@@ -173,7 +173,7 @@ def container_names(org_id: UUID, ids: Collection[UUID]) -> dict[UUID, str]:
     return {row.id: row.filename for row in session().execute(rows)}
 
 
-def _row(container: Container, part: StoredPart) -> dict[str, Any]:
+def _row(container: ContainerDocument, part: StoredPart) -> dict[str, Any]:
     return {
         "id": part.id,
         "org_id": container.org_id,
@@ -190,7 +190,7 @@ def _row(container: Container, part: StoredPart) -> dict[str, Any]:
     }
 
 
-def _count_stored(container: Container, parts: Sequence[StoredPart]) -> None:
+def _count_stored(container: ContainerDocument, parts: Sequence[StoredPart]) -> None:
     """Add them to what their org stores; BadInput where that is too much."""
     add_stored(container.org_id, sum(part.size_bytes for part in parts))
     most = container.limits.org_bytes

@@ -14,7 +14,7 @@ from webapp.batches import batches
 from webapp.db import reading
 from webapp.library import lookup, parts
 from webapp.library.intake import receive
-from webapp.library.parts import Container, HomeGone, NewPart
+from webapp.library.parts import ContainerDocument, HomeGone, NewPart
 from webapp.pipeline.artifacts import artifact_path
 from webapp.pipeline.extract import load_extraction
 from webapp.pipeline.left_out import LeftOut
@@ -23,7 +23,7 @@ from webapp.pipeline.steps import StageContext
 from webapp.pipeline.temporary_files import PartOfFile, temporary_file
 from webapp.pipeline.unsaved import Stored
 from webapp.providers.ports import Load, Unpacker
-from webapp.readers.archives.members import NAMELESS, Entry, Problem
+from webapp.readers.archives.members import NAMELESS, Entry, Obstacle
 from webapp.runs.checkpoint import count_piece
 from webapp.runs.stages import ADD_PARTS, INDEX, UNPACK
 
@@ -61,7 +61,7 @@ def _compute(context: StageContext) -> Stored:
     with reading(context.org_id):
         tree = parts.tree(context.org_id, context.document_id)
     if tree.depth >= context.tree_limits.depth:
-        left_out.cut = Problem.TOO_DEEP
+        left_out.cut = Obstacle.TOO_DEEP
     elif (unpacker := context.providers.unpacker) is not None and unpacker.accepts(source.content_type):
         _Unpacking(context, source, unpacker, left_out).run()
     return _with_warnings(context, left_out.sentences())
@@ -87,7 +87,9 @@ class _Unpacking:
     def __init__(self, context: StageContext, source: Source, unpacker: Unpacker, left_out: LeftOut) -> None:
         self._context, self._source, self._unpacker, self._left_out = context, source, unpacker, left_out
         self._blobs = context.providers.blobs
-        self._container = Container(context.org_id, context.document_id, context.job_attempts, context.tree_limits)
+        self._container = ContainerDocument(
+            context.org_id, context.document_id, context.job_attempts, context.tree_limits
+        )
         self._expected = load_extraction(context).parts or 1
 
     def run(self) -> None:
@@ -97,7 +99,7 @@ class _Unpacking:
                 while not self._load(file):
                     pass
             except _Full:
-                self._left_out.cut = Problem.TOO_LARGE
+                self._left_out.cut = Obstacle.TOO_LARGE
 
     @property
     def _place(self) -> int:
@@ -124,7 +126,7 @@ class _Unpacking:
     def _add(self, target: Path, batch: Sequence[Entry]) -> None:
         """Add a batch, again where a document that it was to share a file with has gone meanwhile."""
         left_out = self._left_out.with_entries(batch)
-        whole = [entry for entry in batch if entry.problem is None]
+        whole = [entry for entry in batch if entry.obstacle is None]
         with reading(self._context.org_id):
             there = parts.numbers(self._context.org_id, self._context.document_id, [each.number for each in whole])
         new = [entry for entry in whole if entry.number not in there]

@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol
 
 from webapp.provider_errors import ProviderError
 from webapp.providers.speech_ports import SpeechProviders
-from webapp.readers.archives.members import Limits, Unpacked
+from webapp.readers.archives.members import Unpacked, UnpackLimits
 from webapp.readers.extraction import Extraction
 
 
@@ -230,7 +230,7 @@ class Load:
 class Unpacker(Protocol):
     """Fetches the files that lie in a container: an archive, a mail, a PDF."""
 
-    limits: Limits
+    limits: UnpackLimits
 
     def accepts(self, content_type: str) -> bool:
         """Say whether files may lie in this kind of file."""

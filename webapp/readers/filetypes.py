@@ -129,8 +129,6 @@ FILE_TYPES = (
     FileType(XLS, "old Excel workbook", (".xls", ".xlt"), group="Excel", reader=_OLD),
     FileType(PPT, "old PowerPoint presentation", (".ppt", ".pps", ".pot"), group="PowerPoint", reader=_OLD),
     FileType(RTF, "RTF document", (".rtf",), ((0, b"{\\rtf"),), group="RTF", reader=_RICH_TEXT),
-    FileType(ZIP, "ZIP archive", (".zip",), group=_ARCHIVES, reader=_ARCHIVE),
-    FileType(PACKAGE, "package of a program"),
     FileType("image/png", "PNG image", (".png",), ((0, b"\x89PNG\r\n\x1a\n"),), group=_PICTURES),
     FileType("image/jpeg", "JPEG image", (".jpg", ".jpeg"), ((0, b"\xff\xd8\xff"),), group=_PICTURES),
     FileType("image/tiff", "TIFF image", (".tif", ".tiff"), ((0, b"II*\0"), (0, b"MM\0*")), group=_PICTURES),
@@ -155,6 +153,8 @@ FILE_TYPES = (
     FileType(MAIL, "e-mail", (".eml",), group="e-mail", reader=_MAIL + "parse_message"),
     FileType(MAILBOX, "mailbox", (".mbox",), group="e-mail", reader=_MAIL + "parse_mailbox"),
     FileType(MSG, "Outlook message", (".msg",), group="e-mail", reader=_OLD),
+    FileType(ZIP, "ZIP archive", (".zip",), group=_ARCHIVES, reader=_ARCHIVE),
+    FileType(PACKAGE, "package of a program"),
     FileType("audio/wav", "WAV recording", (".wav", ".wave"), ((8, b"WAVE"),), group=_SOUND, demuxer="wav"),
     FileType("audio/mpeg", "MP3 recording", (".mp3", ".mp2"), ((0, b"ID3"),), group=_SOUND, demuxer="mp3"),
     FileType(

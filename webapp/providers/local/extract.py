@@ -11,7 +11,7 @@ from webapp.providers.local.ocr import LocalOcr, PagesOf
 from webapp.providers.local.pdf import PdfText
 from webapp.providers.local.versions import installed
 from webapp.providers.ports import KeptParts
-from webapp.readers.archives.members import Limits
+from webapp.readers.archives.members import UnpackLimits
 from webapp.readers.archives.read import ARCHIVES, LIMITS
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import Extraction
@@ -61,7 +61,7 @@ class LocalExtractor:
         text_bytes_max: int = TEXT_BYTES_MAX,
         requires_locks: bool = False,
         ocr: LocalOcr | None = None,
-        unpacking: Limits = LIMITS,
+        unpacking: UnpackLimits = LIMITS,
     ) -> None:
         parsers = "+".join(f"{name}-{installed(name)}" for name in PARSERS)
         self.version = f"{RULES}+{parsers}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from webapp.provider_errors import ParserCrashed
 from webapp.providers.ports import Load
-from webapp.readers.archives.members import Limits, Unpacked, clean_path
+from webapp.readers.archives.members import Unpacked, UnpackLimits, clean_path
 from webapp.readers.archives.read import ARCHIVES
 from webapp.readers.filetypes import MAIL, MAILBOX, MSG, PDF
 from webapp.sandbox.call import ChildLimits
@@ -18,7 +18,7 @@ MODULE = "webapp.readers.archives.unpack"
 class LocalUnpacker:
     """An Unpacker for archives, mail and PDFs."""
 
-    def __init__(self, limits: Limits, *, memory_mb: int = 1024, requires_locks: bool = False) -> None:
+    def __init__(self, limits: UnpackLimits, *, memory_mb: int = 1024, requires_locks: bool = False) -> None:
         self.limits = limits
         # Behind the last file that fits there may be one of the largest size.
         most = limits.total_bytes + limits.member_bytes

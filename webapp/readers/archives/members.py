@@ -17,7 +17,7 @@ _LARGE_BYTES = 4 << 20
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
-class Problem(StrEnum):
+class Obstacle(StrEnum):
     """Why a member is not unpacked; the pages have words for each."""
 
     ENCRYPTED = "encrypted"
@@ -40,13 +40,13 @@ class Damaged(Exception):
 class EndsEarly(Exception):
     """The end of a container is not reached: it is damaged there, or a flood. What came before it stays."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    def __init__(self, obstacle: Obstacle) -> None:
+        super().__init__(obstacle)
+        self.obstacle = obstacle
 
 
 @dataclass(frozen=True)
-class Limits:
+class UnpackLimits:
     """How much is unpacked of one container."""
 
     members: int
@@ -69,7 +69,7 @@ class Member:
     blocks: Callable[[], Iterable[bytes]]
     folded: int | None = None
     """How many bytes it takes up in the container; None where it does not take up any of its own."""
-    problem: Problem | None = None
+    obstacle: Obstacle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Entry:
     path: str
     offset: int = 0
     size: int = 0
-    problem: Problem | None = None
+    obstacle: Obstacle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +92,16 @@ class Unpacked(TypedJson):
 
     entries: tuple[Entry, ...]
     is_last: bool
-    cut: Problem | None = None
+    cut: Obstacle | None = None
 
 
 def member(path: str, size: int, blocks: Callable[[], Iterable[bytes]], **more: object) -> Member:
     """A member, by the name that it has in its container."""
     found = Member(clean_path(path), size, blocks, **more)  # type: ignore[arg-type]  # the fields of a Member
-    if found.problem is None and _is_of_system(path):
-        found.problem = Problem.SYSTEM
-    if found.problem is None and size == 0:
-        found.problem = Problem.EMPTY
+    if found.obstacle is None and _is_of_system(path):
+        found.obstacle = Obstacle.SYSTEM
+    if found.obstacle is None and size == 0:
+        found.obstacle = Obstacle.EMPTY
     return found
 
 
@@ -117,7 +117,7 @@ def clean_path(path: str) -> str:
 def unpacked(
     members: Iterable[Member],
     write: Callable[[bytes], object],
-    limits: Limits,
+    limits: UnpackLimits,
     *,
     first: int,
     most: int,
@@ -131,44 +131,44 @@ def unpacked(
             if number < first:
                 continue
             if number >= limits.members:
-                raise EndsEarly(Problem.TOO_LARGE)
+                raise EndsEarly(Obstacle.TOO_LARGE)
             if len(entries) >= most or offset >= most_bytes:
                 return Unpacked(tuple(entries), is_last=False)
-            size, problem = (0, each.problem) if each.problem else _written(each, write, limits)
-            entries.append(Entry(number, each.path, offset, 0 if problem else size, problem))
+            size, obstacle = (0, each.obstacle) if each.obstacle else _written(each, write, limits)
+            entries.append(Entry(number, each.path, offset, 0 if obstacle else size, obstacle))
             # What was written of a member that broke off stays there, and is passed over.
             offset += size
     except EndsEarly as error:
-        return Unpacked(tuple(entries), is_last=True, cut=error.problem)
+        return Unpacked(tuple(entries), is_last=True, cut=error.obstacle)
     return Unpacked(tuple(entries), is_last=True)
 
 
-def _written(each: Member, write: Callable[[bytes], object], limits: Limits) -> tuple[int, Problem | None]:
+def _written(each: Member, write: Callable[[bytes], object], limits: UnpackLimits) -> tuple[int, Obstacle | None]:
     size = 0
     if each.size > limits.member_bytes:
-        return 0, Problem.TOO_LARGE
+        return 0, Obstacle.TOO_LARGE
     try:
         for block in each.blocks():
             write(block)
             size += len(block)
             if size > limits.member_bytes:
-                return size, Problem.TOO_LARGE
+                return size, Obstacle.TOO_LARGE
             if each.folded is not None and limits.is_flood(size, each.folded):
-                return size, Problem.FLOOD
+                return size, Obstacle.FLOOD
     except Damaged:
-        return size, Problem.DAMAGED
-    return size, None if size else Problem.EMPTY
+        return size, Obstacle.DAMAGED
+    return size, None if size else Obstacle.EMPTY
 
 
-def counted(blocks: Iterable[bytes], folded_bytes: int, limits: Limits, spare_bytes: int) -> Iterator[bytes]:
+def counted(blocks: Iterable[bytes], folded_bytes: int, limits: UnpackLimits, spare_bytes: int) -> Iterator[bytes]:
     """Blocks that a whole container unfolds to; EndsEarly where they are more than is unpacked, or than is honest."""
     total = 0
     for block in blocks:
         total += len(block)
         if limits.is_flood(total, folded_bytes):
-            raise EndsEarly(Problem.FLOOD)
+            raise EndsEarly(Obstacle.FLOOD)
         if total > limits.total_bytes + spare_bytes:
-            raise EndsEarly(Problem.TOO_LARGE)
+            raise EndsEarly(Obstacle.TOO_LARGE)
         yield block
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.archives.members import EndsEarly, Limits, Member, Problem
+from webapp.readers.archives.members import EndsEarly, Member, Obstacle, UnpackLimits
 from webapp.readers.archives.tar import tar_members
 from webapp.readers.archives.zip import zip_members
 from webapp.readers.extraction import Extraction
@@ -18,29 +18,29 @@ NAME = "local"
 HEADING = "# Files in this archive"
 # They are found by their names, which is a matter of words; no passage of a list is like another one by its meaning.
 VECTORS_MAX = 5
-LIMITS = Limits(members=10_000, member_bytes=4 << 30, total_bytes=4 << 30, ratio=200)
+LIMITS = UnpackLimits(members=10_000, member_bytes=4 << 30, total_bytes=4 << 30, ratio=200)
 _NOTES = {
-    Problem.ENCRYPTED: "locked by a password",
-    Problem.EMPTY: "empty",
-    Problem.LINK: "a link or a device, no file",
-    Problem.SYSTEM: "left there by an operating system",
+    Obstacle.ENCRYPTED: "locked by a password",
+    Obstacle.EMPTY: "empty",
+    Obstacle.LINK: "a link or a device, no file",
+    Obstacle.SYSTEM: "left there by an operating system",
 }
 _THE_FILE = "the file that is packed in it"
 
-Members = Callable[[Path, Limits], Iterator[Member]]
+Members = Callable[[Path, UnpackLimits], Iterator[Member]]
 ARCHIVES: dict[str, Members] = {ZIP: zip_members, **dict.fromkeys((TAR, GZIP, BZIP2, XZ), tar_members)}
 
 
 def parse_archive(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     """List the archive at `source`, of this `content_type`; the answer is an Extraction as plain data."""
     source, members = Path(str(arguments["source"])), ARCHIVES[str(arguments["content_type"])]
-    limits = Limits(**arguments["limits"])  # type: ignore[arg-type]  # as the caller wrote them
+    limits = UnpackLimits(**arguments["limits"])  # type: ignore[arg-type]  # as the caller wrote them
     lines: list[str] = []
     is_cut = False
     try:
         for each in members(source, limits):
             if len(lines) >= limits.members:
-                raise EndsEarly(Problem.TOO_LARGE)
+                raise EndsEarly(Obstacle.TOO_LARGE)
             lines.append(_line(each))
     except EndsEarly:
         is_cut = True
@@ -61,5 +61,5 @@ def parse_archive(arguments: dict[str, object], report: Report) -> dict[str, Any
 
 
 def _line(each: Member) -> str:
-    note = _NOTES.get(each.problem) if each.problem else None
+    note = _NOTES.get(each.obstacle) if each.obstacle else None
     return f"- {paragraph(each.path or _THE_FILE)}" + (f" ({note})" if note else "")

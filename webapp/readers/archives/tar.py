@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.archives.members import BLOCK_BYTES, Damaged, EndsEarly, Limits, Member, Problem, counted, member
+from webapp.readers.archives.members import (
+    BLOCK_BYTES,
+    Damaged,
+    EndsEarly,
+    Member,
+    Obstacle,
+    UnpackLimits,
+    counted,
+    member,
+)
 
 _BROKEN = (
     tarfile.TarError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError, EOFError, ValueError, OverflowError,
@@ -26,7 +35,7 @@ SPARE_BYTES = 64 << 20
 _HAS_NAME, _HAS_MORE = 0x08, 0x04
 
 
-def tar_members(source: Path, limits: Limits) -> Iterator[Member]:
+def tar_members(source: Path, limits: UnpackLimits) -> Iterator[Member]:
     """The files in their order; EndsEarly once they are more bytes than are unpacked."""
     with source.open("rb") as file:
         head = file.read(6)
@@ -60,12 +69,12 @@ def _members(stream: "_Stream") -> Iterator[Member]:
             raise stream.ended from error
         if not count:
             raise BadInput("no readable archive", code=FailureCode.CORRUPT) from error
-        raise EndsEarly(Problem.DAMAGED) from error
+        raise EndsEarly(Obstacle.DAMAGED) from error
 
 
 def _member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Member:
     if not info.isreg():
-        return member(info.name, info.size, tuple, problem=Problem.LINK)
+        return member(info.name, info.size, tuple, obstacle=Obstacle.LINK)
 
     def blocks() -> Iterator[bytes]:
         try:
@@ -78,7 +87,7 @@ def _member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Member:
     return member(info.name, info.size, blocks)
 
 
-def _alone(beginning: bytes, unfolded: Any, source: Path, limits: Limits) -> Member:
+def _alone(beginning: bytes, unfolded: Any, source: Path, limits: UnpackLimits) -> Member:
     """The one file that is packed; its name, unless the file tells it, is that of the container without its end."""
 
     def blocks() -> Iterator[bytes]:
@@ -89,7 +98,7 @@ def _alone(beginning: bytes, unfolded: Any, source: Path, limits: Limits) -> Mem
 
     name = _name_in_gzip(source)
     if not beginning:
-        return Member(name, 0, tuple, problem=Problem.EMPTY)
+        return Member(name, 0, tuple, obstacle=Obstacle.EMPTY)
     return Member(name, 1, blocks, folded=source.stat().st_size)
 
 

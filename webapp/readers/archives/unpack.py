@@ -5,13 +5,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from webapp.readers.archives.members import Limits, Member, unpacked
+from webapp.readers.archives.members import Member, UnpackLimits, unpacked
 from webapp.readers.archives.read import ARCHIVES
 from webapp.readers.archives.within import mail_members, mailbox_members, outlook_members, pdf_members
 from webapp.readers.filetypes import MAIL, MAILBOX, MSG, PDF
 from webapp.sandbox.child import Report
 
-CONTAINERS: dict[str, Callable[[Path, Limits], Iterator[Member]]] = {
+CONTAINERS: dict[str, Callable[[Path, UnpackLimits], Iterator[Member]]] = {
     **ARCHIVES,
     MAIL: mail_members,
     MAILBOX: mailbox_members,
@@ -25,7 +25,7 @@ def unpack(arguments: dict[str, Any], report: Report) -> dict[str, Any]:
 
     The answer is `Unpacked` as plain data; `most` and `most_bytes` say when to stop.
     """
-    limits = Limits(**arguments["limits"])
+    limits = UnpackLimits(**arguments["limits"])
     members = CONTAINERS[arguments["content_type"]](Path(arguments["source"]), limits)
     with Path(arguments["target"]).open("r+b") as target:
         found = unpacked(
@@ -42,5 +42,5 @@ def unpack(arguments: dict[str, Any], report: Report) -> dict[str, Any]:
 
 def count(arguments: dict[str, Any], report: Report) -> int:
     """How many members the container at `source` has, without reading them."""
-    limits = Limits(**arguments["limits"])
+    limits = UnpackLimits(**arguments["limits"])
     return sum(1 for _ in CONTAINERS[arguments["content_type"]](Path(arguments["source"]), limits))

@@ -7,7 +7,7 @@ from typing import Any
 import pypdfium2
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.archives.members import Damaged, Limits, Member, Problem, member
+from webapp.readers.archives.members import Damaged, Member, Obstacle, UnpackLimits, member
 from webapp.readers.mail.message import Attachment, content
 from webapp.readers.mail.read import attachments_of_mailbox, attachments_of_message
 from webapp.readers.ole.container import Container
@@ -17,23 +17,23 @@ from webapp.readers.pdf.pages import opened
 MAIL_BYTES_MAX = 128 << 20
 
 
-def mail_members(source: Path, _: Limits) -> Iterator[Member]:
+def mail_members(source: Path, _: UnpackLimits) -> Iterator[Member]:
     """The attachments of a message, and of those within it."""
     yield from (_attached(each) for each in attachments_of_message(_data(source)))
 
 
-def mailbox_members(source: Path, _: Limits) -> Iterator[Member]:
+def mailbox_members(source: Path, _: UnpackLimits) -> Iterator[Member]:
     """The attachments of all messages of a mailbox, in a folder for each message."""
     for number, attachments in attachments_of_mailbox(_data(source)):
         yield from (_attached(each, f"{number}/") for each in attachments)
 
 
-def outlook_members(source: Path, _: Limits) -> Iterator[Member]:
+def outlook_members(source: Path, _: UnpackLimits) -> Iterator[Member]:
     """The attachments of a message of Outlook."""
     yield from (_attached(each) for each in attachments_of_outlook(Container(source)))
 
 
-def pdf_members(source: Path, _: Limits) -> Iterator[Member]:
+def pdf_members(source: Path, _: UnpackLimits) -> Iterator[Member]:
     """The files that are embedded in a PDF, as portfolios and electronic invoices do."""
     with opened(str(source)) as document:
         for number in range(document.count_attachments()):
@@ -45,14 +45,14 @@ def _embedded(document: Any, number: int) -> Member:
         found = document.get_attachment(number)
         name, data = found.get_name(), bytes(found.get_data())
     except (pypdfium2.PdfiumError, ValueError, RuntimeError):
-        return Member(f"{number + 1}", 0, tuple, problem=Problem.DAMAGED)
+        return Member(f"{number + 1}", 0, tuple, obstacle=Obstacle.DAMAGED)
     return member(name or f"{number + 1}", len(data), lambda: [data])
 
 
 def _attached(each: Attachment, folder: str = "") -> Member:
     path = f"{folder}{each.name}"
     if each.part is None:
-        return Member(path, 0, tuple, problem=Problem.TOO_DEEP)
+        return Member(path, 0, tuple, obstacle=Obstacle.TOO_DEEP)
     part = each.part
     return member(path, each.size, lambda: [_content(content(part))])
 

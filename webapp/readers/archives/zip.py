@@ -7,7 +7,7 @@ from lzma import LZMAError
 from pathlib import Path
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.archives.members import BLOCK_BYTES, Damaged, EndsEarly, Limits, Member, Problem, member
+from webapp.readers.archives.members import BLOCK_BYTES, Damaged, EndsEarly, Member, Obstacle, UnpackLimits, member
 from webapp.readers.encoding import decode
 
 DIRECTORY_BYTES_MAX = 16 << 20
@@ -21,7 +21,7 @@ _LOCAL_HEADER_BYTES = 30
 _UNIX, _KIND_OF_FILE, _LINK = 3, 0o170000, 0o120000
 
 
-def zip_members(source: Path, limits: Limits) -> Iterator[Member]:
+def zip_members(source: Path, limits: UnpackLimits) -> Iterator[Member]:
     """The files in the order of the directory; EndsEarly once they are more bytes than are unpacked."""
     _refuse_long_directory(source)
     try:
@@ -34,10 +34,10 @@ def zip_members(source: Path, limits: Limits) -> Iterator[Member]:
         left = limits.total_bytes
         for info, name in zip(infos, _names(infos), strict=True):
             blocks = _Blocks(archive, info)
-            yield member(name, info.file_size, blocks, folded=info.compress_size, problem=_problem(info))
+            yield member(name, info.file_size, blocks, folded=info.compress_size, obstacle=_problem(info))
             left -= blocks.size
             if left < 0:
-                raise EndsEarly(Problem.TOO_LARGE)
+                raise EndsEarly(Obstacle.TOO_LARGE)
 
 
 class _Blocks:
@@ -57,11 +57,11 @@ class _Blocks:
             raise Damaged from error
 
 
-def _problem(info: zipfile.ZipInfo) -> Problem | None:
+def _problem(info: zipfile.ZipInfo) -> Obstacle | None:
     if info.flag_bits & _IS_ENCRYPTED:
-        return Problem.ENCRYPTED
+        return Obstacle.ENCRYPTED
     is_link = info.create_system == _UNIX and (info.external_attr >> 16) & _KIND_OF_FILE == _LINK
-    return Problem.LINK if is_link else None
+    return Obstacle.LINK if is_link else None
 
 
 def _names(infos: Sequence[zipfile.ZipInfo]) -> list[str]:
