@@ -63,7 +63,7 @@ def _compute(context: StageContext) -> Stored:
     if tree.depth >= context.tree_limits.depth:
         left_out.cut = Obstacle.TOO_DEEP
     elif (unpacker := context.providers.unpacker) is not None and unpacker.accepts(source.content_type):
-        _Unpacking(context, source, unpacker, left_out).run()
+        left_out = _Unpacking(context, source, unpacker, left_out).run()
     return _with_warnings(context, left_out.sentences())
 
 
@@ -92,14 +92,15 @@ class _Unpacking:
         )
         self._expected = load_extraction(context).parts or 1
 
-    def run(self) -> None:
-        """Add all parts, or as many as may lie in one container."""
+    def run(self) -> LeftOut:
+        """Add all parts, or as many as may lie in one container; returns what was left out."""
         with self._blobs.local_copy(self._source.blob_path) as file:
             try:
                 while not self._load(file):
                     pass
             except _Full:
                 self._left_out.cut = Obstacle.TOO_LARGE
+        return self._left_out
 
     @property
     def _place(self) -> int:
