@@ -178,15 +178,12 @@ def test_limits_of_the_whole_tree(
     assert len(parts_of(place, container)) == (3 if limits.depth else 0)
 
 
-def test_an_org_that_is_full_says_so_and_goes_on_later(place: Workplace) -> None:
+def test_an_org_that_is_full_gets_no_parts_beyond_its_limit(place: Workplace) -> None:
     document_id = place.upload(archives.zipped(NOTES), "notes.zip").document.id
     with pytest.raises(BadInput) as refused:
         work_off(place, tree_limits=TreeLimits(org_bytes=1))
     assert refused.value.code is FailureCode.ORG_FULL
     assert [each.id for each in place.all(Document)] == [document_id]
-    place.reprocess(document_id)
-    work_off(place)
-    assert len(parts_of(place, place.document(document_id))) == len(NOTES)
 
 
 def test_deleting_a_container_deletes_its_parts_and_all_their_blobs(place: Workplace) -> None:

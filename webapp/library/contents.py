@@ -33,17 +33,17 @@ class Home:
         return blob_layout.shared_file(self.answers_folder)
 
 
-def having(hashes: Collection[str]) -> ColumnElement[bool]:
-    """The documents with one of these contents, said so that both indexes of contents are used."""
+def having(org_id: UUID, hashes: Collection[str]) -> ColumnElement[bool]:
+    """An org's documents with one of these contents, said so that both indexes of contents are used."""
     d = _documents.c
-    found = d.sha256.in_(hashes)
-    return or_(and_(d.parent_id.is_(None), found), and_(d.parent_id.is_not(None), found))
+    found = d.org_id == org_id, d.sha256.in_(hashes)
+    return or_(and_(d.parent_id.is_(None), *found), and_(d.parent_id.is_not(None), *found))
 
 
 def homes(org_id: UUID, hashes: Collection[str]) -> dict[str, Home]:
     """For each of these contents that some document has, its folder: one with a shared file, if there is any."""
     d = _documents.c
-    rows = select(d.id, d.sha256, d.answers_folder, d.blob_path).where(d.org_id == org_id, having(hashes))
+    rows = select(d.id, d.sha256, d.answers_folder, d.blob_path).where(having(org_id, hashes))
     found: dict[str, Home] = {}
     for row in session().execute(rows.order_by(d.id)):
         folder = blob_layout.answers_folder(org_id, row.sha256, row.answers_folder)
@@ -64,6 +64,6 @@ def hold(org_id: UUID, ids: Collection[UUID]) -> bool:
 def folders_without_owner(org_id: UUID, folders: Mapping[str, str]) -> list[str]:
     """Of these folders of answers, each with its content, those that no document names any more."""
     d = _documents.c
-    rows = select(d.sha256, d.answers_folder).where(d.org_id == org_id, having(set(folders.values())))
+    rows = select(d.sha256, d.answers_folder).where(having(org_id, set(folders.values())))
     named = {blob_layout.answers_folder(org_id, *row) for row in session().execute(rows)}
     return [folder for folder in folders if folder not in named]

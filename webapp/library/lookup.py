@@ -153,7 +153,7 @@ def run(org_id: UUID, run_id: UUID) -> ProcessingRun | None:
 
 def answers_folders(org_id: UUID, sha256: str) -> list[str]:
     """Where the answers about these bytes are kept: in one folder, or in several that earlier versions made."""
-    found = select(Document.answers_folder).where(Document.org_id == org_id, contents.having([sha256])).distinct()
+    found = select(Document.answers_folder).where(contents.having(org_id, [sha256])).distinct()
     return [answers_folder(org_id, sha256, stored) for stored in session().scalars(found)]
 
 
@@ -163,7 +163,7 @@ def known_blob_owners(org_id: UUID, document_ids: set[UUID], folders: set[str]) 
     # The index finds contents; the name of a folder begins with that of its content.
     hashes = set(map(content_of, folders))
     having = select(Document.sha256, Document.answers_folder)
-    having = having.where(Document.org_id == org_id, contents.having(hashes))
+    having = having.where(contents.having(org_id, hashes))
     known = {answers_folder(org_id, *row) for row in session().execute(having)}
     return {str(found) for found in session().scalars(ids)} | (known & folders)
 
