@@ -143,7 +143,7 @@ def parts(document_id: UUID) -> Response:
     """The files that lie in the document, some at a time, from a cursor on."""
     with reading(org_id()):
         found = find(document_id)
-    return _show_parts(found, results.asked_place().start)
+    return _show_parts(found, number_in_query("cursor") or 0)
 
 
 def _show_parts(found: ShownResult, start: int) -> Response:

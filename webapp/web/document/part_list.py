@@ -10,7 +10,6 @@ from flask import url_for
 from webapp.db import reading
 from webapp.library import lookup, parts
 from webapp.web.access import org_id, services
-from webapp.web.document.results import Place
 from webapp.web.document_view import DocumentView, document_views
 from webapp.web.shapes import document_json
 
@@ -41,4 +40,4 @@ def read(document_id: UUID, start: int) -> PartList:
         rows = lookup.rows(org, ids)
         views = document_views(services().queue, rows[:PARTS_SHOWN])
     number = rows[PARTS_SHOWN].document.part_number if len(rows) > PARTS_SHOWN else None
-    return PartList(views, str(Place(number)) if number is not None else None)
+    return PartList(views, str(number) if number is not None else None)
