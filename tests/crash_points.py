@@ -188,7 +188,7 @@ def world(variables: Mapping[str, str]) -> Iterator[World]:
         with app.app_context():
             upgrade()
             made = _made(make_workplace(settings, local), local, analyzer, openai)
-            with _commits_kill(made.life):
+            with commits_kill(made.life):
                 yield made
         local.close()
         analyzer.stop()
@@ -213,7 +213,9 @@ def _made(workplace: Workplace, local: LocalExtractor, analyzer: DocumentIntelli
 
 
 @contextmanager
-def _commits_kill(life: Life) -> Iterator[None]:
+def commits_kill(life: Life) -> Iterator[None]:
+    """Each commit of a transaction that writes is two moments of this life: right before it, and right after it."""
+
     def moment(session: Session) -> None:
         scope = session.info.get("scope")
         if scope is not None and scope.writes:

@@ -28,6 +28,8 @@ class FailureCode(StrEnum):
     NO_SPEECH = "no_speech"
     TOO_LONG = "too_long"
     TOO_MANY_PAGES = "too_many_pages"
+    # What lies in a container is more than its org may store.
+    ORG_FULL = "org_full"
     LANGUAGE = "language"
     # The provider is the reason, and later may be better.
     UNAVAILABLE = "unavailable"

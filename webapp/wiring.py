@@ -21,9 +21,11 @@ from webapp.providers.local.pictures import LocalPictures
 from webapp.providers.local.searchable import LocalSearchablePdfs
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.local.speech import LocalRecogniser
+from webapp.providers.local.unpacker import LocalUnpacker
 from webapp.providers.ports import BlobStore, Embedder, Providers, RemoteExtractor
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
+from webapp.readers.archives.members import UnpackLimits
 from webapp.services import Services
 
 if TYPE_CHECKING:
@@ -33,9 +35,8 @@ if TYPE_CHECKING:
 def wire(settings: Settings) -> Services:
     """Choose the implementations; nothing is loaded or connected before it is needed."""
     requires_locks = settings.parsers.requires_locks
-    local = LocalExtractor(
-        memory_mb=settings.parsers.extract_memory_mb, requires_locks=requires_locks, ocr=_ocr(settings)
-    )
+    memory_mb, unpacking = settings.parsers.extract_memory_mb, _unpacking(settings)
+    local = LocalExtractor(memory_mb=memory_mb, requires_locks=requires_locks, ocr=_ocr(settings), unpacking=unpacking)
     blobs = _blobs(settings)
     retry = RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)
     return Services(
@@ -53,6 +54,7 @@ def wire(settings: Settings) -> Services:
             artist=LocalPictures(requires_locks=requires_locks),
             searchable=LocalSearchablePdfs(requires_locks=requires_locks),
             opener=LocalOpener(requires_locks=requires_locks),
+            unpacker=LocalUnpacker(unpacking, memory_mb=memory_mb, requires_locks=requires_locks),
         ),
         seal=PasswordSeal(lambda: secret_key(settings)),
     )
@@ -106,6 +108,16 @@ def _remote_extractor(settings: Settings, local: LocalExtractor) -> RemoteExtrac
         models=dict(azure.documentintelligence_models),
         window_pages=azure.documentintelligence_window_pages,
         windows_at_once=azure.documentintelligence_windows_at_once,
+    )
+
+
+def _unpacking(settings: Settings) -> UnpackLimits:
+    found = settings.containers
+    return UnpackLimits(
+        members=found.unpack_files_max,
+        member_bytes=settings.limits.upload_bytes_max,
+        total_bytes=found.unpack_bytes_max,
+        ratio=found.unpack_ratio_max,
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import func, select, update
 
+from tests import archives
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.journeys import crasher
 from tests.journeys.crasher import Crash
@@ -67,9 +68,12 @@ class Site:
     def upload(self) -> tuple[UUID, UUID]:
         """A new document, and its run."""
         self.uploads += 1
-        data = prose(PARAGRAPHS, start=1000 * self.uploads)
+        return self.add(prose(PARAGRAPHS, start=1000 * self.uploads), f"{self.uploads}.md")
+
+    def add(self, data: bytes, filename: str) -> tuple[UUID, UUID]:
+        """A document of these bytes, and its run."""
         incoming = receive(self.services.providers.blobs.incoming(), io.BytesIO(data), len(data))
-        ingested = ingest(self.services, self.org_id, incoming, f"{self.uploads}.md")
+        ingested = ingest(self.services, self.org_id, incoming, filename)
         return ingested.document.id, ingested.run.id
 
     def live_and_die(self, crash: Crash, run_id: UUID) -> bool:
@@ -220,6 +224,25 @@ def test_workers_a_document_gets_on_however_often_its_worker_dies(workers: Site)
     assert patient.status(document_id) == "READY"
     assert broken(patient.app) == {}
     dispose(patient.app)
+
+
+@each_commit
+@pytest.mark.parametrize("number", [4, 5], ids=["adding parts", "handing on"])
+def test_embedded_a_container_neither_loses_nor_doubles_parts(embedded: Site, moment: str, number: int) -> None:
+    files = {f"notes/{one}.txt": f"Note {one} tells of harbours.".encode() for one in range(4)}
+    document_id, run_id = embedded.add(archives.zipped(files), "notes.zip")
+    assert embedded.live_and_die(Crash(moment, number, saves_at_once=False), run_id)
+    with embedded.at_work():
+        wait_for(lambda: embedded.status(document_id) != "PROCESSING")
+        assert embedded.one(ProcessingRun, run_id).failure_type == "PROCESS_TERMINATED"
+        embedded.reprocess(document_id)
+        wait_for(lambda: embedded.status(document_id) == "READY")
+        wait_for(embedded.is_at_rest)
+    with reading(embedded.org_id) as session:
+        parts = select(Document.path_in_parent, Document.status).where(Document.parent_id == document_id)
+        found = session.execute(parts.order_by(Document.part_number)).all()
+    assert [tuple(each) for each in found] == [(name, "READY") for name in files]
+    assert broken(embedded.app) == {}
 
 
 def _whole_document(site: Site) -> int:

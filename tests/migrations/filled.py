@@ -12,6 +12,9 @@ _ONE, _OTHER = new_id(), new_id()
 # All rows refer to each other by one id. What is not listed here gets a value of its type.
 _VALUES: dict[str, Any] = {
     "documents.status": "PROCESSING",
+    "documents.parent_id": None,
+    "documents.part_number": None,
+    "documents.path_in_parent": None,
     "documents.sha256": "a" * 64,
     "user_sessions.via": "password",
     "users.role": "ops",

@@ -109,7 +109,7 @@ def test_its_page_says_what_it_is_why_it_is_kept_and_what_would_read_it(
 @pytest.mark.parametrize(
     ("file", "title", "remedy"),
     [
-        (("all.zip", b"PK\x03\x04" + bytes(100)), "This is a ZIP archive", "unpack it on your computer"),
+        (("all.rar", b"Rar!\x1a\x07" + bytes(100)), "This is a RAR archive", "pack them as a ZIP archive"),
         (("setup.exe", b"MZ" + bytes(100)), "This is a Windows program", "export it as a PDF"),
         (("odd", bytes(range(256))), "This is a file of an unknown kind", "export it as a PDF"),
         (("a.svg", b"<svg onload=alert(1)></svg>"), "This is an SVG image", "export it as a PDF"),

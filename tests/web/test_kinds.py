@@ -13,7 +13,7 @@ from webapp.web import kinds
 from webapp.web.sentences import KeptBecause
 
 DOCUMENTS = "PDF, EPUB, Word, Excel, PowerPoint, OpenDocument, RTF"
-READ_HERE = f"{DOCUMENTS}, plain text, Markdown, CSV tables, HTML, XML, e-mail"
+READ_HERE = f"{DOCUMENTS}, plain text, Markdown, CSV tables, HTML, XML, e-mail, archives"
 
 
 class _EverythingSlowly:
@@ -27,7 +27,7 @@ def test_they_are_those_of_the_providers(app: Flask) -> None:
     local = services_of(app).providers
     assert kinds.words(local) == f"{READ_HERE}, and recordings"
     without_speech = replace(local, speech=None)
-    assert kinds.words(without_speech) == READ_HERE.replace(" e-mail", " and e-mail")
+    assert kinds.words(without_speech) == READ_HERE.replace(" archives", " and archives")
     with_service = replace(local, remote_extractor=cast("Any", _EverythingSlowly()))
     assert kinds.words(with_service).startswith(f"{DOCUMENTS}, pictures of pages,")
 
@@ -45,7 +45,7 @@ def test_what_would_read_a_file(app: Flask) -> None:
     assert kinds.kept_because(local, "image/heic") is KeptBecause.OCR_OFF
     assert kinds.kept_because(with_service, "image/heic") is KeptBecause.PICTURE
     assert kinds.kept_because(without_speech, "audio/mpeg") is KeptBecause.NO_SPEECH_SERVICE
-    assert kinds.kept_because(local, "application/gzip") is KeptBecause.ARCHIVE
+    assert kinds.kept_because(local, "application/vnd.rar") is KeptBecause.ARCHIVE
     for unread in ("image/svg+xml", "application/octet-stream", "application/x-odd"):
         assert kinds.kept_because(local, unread) is KeptBecause.NO_READER
 

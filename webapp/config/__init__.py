@@ -14,6 +14,7 @@ from webapp.config import (
     access,
     azure,
     connections,
+    containers,
     dispatch,
     embedding,
     htmx,
@@ -73,6 +74,7 @@ class Settings(Group):
     queue: queue.QueueSettings
     dispatch: dispatch.DispatchSettings
     parsers: parsers.ParserSettings
+    containers: containers.ContainerSettings
     models: models.ModelSettings
     ocr: ocr.OcrSettings
     embedding: embedding.EmbeddingSettings
@@ -119,6 +121,7 @@ def _read(env: Reader) -> Settings:
         queue=queue.read(env, embedded=embedded),
         dispatch=dispatch.read(env, has_workers=not embedded and not database_url.startswith("sqlite")),
         parsers=parsers.read(env, embedded=embedded),
+        containers=containers.read(env),
         models=models.read(env),
         ocr=ocr.read(env),
         embedding=embedding.read(env),

@@ -9,6 +9,7 @@ STAGE_LIMIT_MAX = 10_000
 # Settings are read before anything else is, so the names are repeated here; a guard compares them with the pipeline's.
 STAGE_NAMES = (
     "process_document",
+    "unpack",
     "extract_audio",
     "transcribe_start",
     "transcribe_poll",

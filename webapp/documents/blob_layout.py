@@ -4,11 +4,13 @@
     ORG/documents/DOCUMENT/opened-LEASE               its copy that needs no password, where the file does
     ORG/documents/DOCUMENT/RUN/KIND-DIGEST.ENDING     what a run made; published or not
     ORG/documents/DOCUMENT/pages/RULES-SIZE-N.png     pictures of pages
-    ORG/extractions/SHA256-DOCUMENT/...               kept answers about these bytes, of all runs of the document
+    ORG/extractions/SHA256-DOCUMENT/...               kept answers about these bytes, of all documents that name it
+    ORG/extractions/SHA256-DOCUMENT/original          the file of parts of containers that have these bytes
     ORG/answers/CALL.json                             vectors that the database did not take in time
     workers/WORKER                                    the mark by which others see that a worker shares its files
 
-Deleting a document clears its two folders. What no row names is removed daily (worker/chores.py).
+Deleting a document clears its own folder, and that of the answers with the last document that names it.
+What no row names is removed daily (worker/chores.py).
 """
 
 from uuid import UUID
@@ -52,13 +54,18 @@ def page_picture(org_id: UUID, document_id: UUID, name: str) -> str:
 
 
 def new_answers_folder(org_id: UUID, document_id: UUID, sha256: str) -> str:
-    """The answers about a new document: no earlier or later document has the same folder."""
+    """The answers about bytes that no document has yet; documents that have them later name the same folder."""
     return f"{org_id}/extractions/{sha256}-{document_id.hex}/"
 
 
 def answers_folder(org_id: UUID, sha256: str, stored: str | None) -> str:
     """The answers about a document; `stored` is its column, which old documents lack."""
     return stored or f"{org_id}/extractions/{sha256}/"
+
+
+def shared_file(answers_folder: str) -> str:
+    """The file of all parts of containers that have the same bytes."""
+    return f"{answers_folder}original"
 
 
 def late_vectors_folder(org_id: UUID) -> str:

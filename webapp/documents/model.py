@@ -45,6 +45,7 @@ def belongs_to_run() -> ForeignKeyConstraint:
 KEPT = "status = 'READY' AND pages_read = 0"
 NOT_KEPT = "status <> 'READY' OR pages_read IS NULL OR pages_read <> 0"
 _ORDERS = ("created_at", "filename", "size_bytes")
+IS_PART = "parent_id IS NOT NULL"
 
 
 def _library_index(name: str, *columns: str, where: str) -> Index:
@@ -53,8 +54,14 @@ def _library_index(name: str, *columns: str, where: str) -> Index:
     return Index(name, "org_id", *columns, "id", "pages_read", postgresql_where=condition, sqlite_where=condition)
 
 
+def _partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """An index of some documents; `library.contents` asks for them in its words."""
+    condition = text(where)
+    return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)
+
+
 class Document(Base):
-    """A file that somebody uploaded, and what is known of it."""
+    """A file that somebody uploaded, or a part of one, and what is known of it."""
 
     __tablename__ = "documents"
     __table_args__ = (
@@ -63,8 +70,16 @@ class Document(Base):
         CheckConstraint("size_bytes > 0", name="size"),
         CheckConstraint("length(sha256) = 64", name="sha256"),
         UniqueConstraint("org_id", "id"),
-        # The same bytes are one document: a second upload finds the first.
-        UniqueConstraint("org_id", "sha256"),
+        # The same bytes that are uploaded twice are one document: the second upload finds the first.
+        _partial_index("uq_documents_uploaded_contents", "org_id", "sha256", where="parent_id IS NULL", unique=True),
+        # A part is always a document of its own. Its place in its container is unique, so no part is made twice.
+        _partial_index("ix_documents_contents_of_parts", "org_id", "sha256", where=IS_PART),
+        _partial_index("uq_documents_parts", "parent_id", "part_number", where=IS_PART, unique=True),
+        ForeignKeyConstraint(["org_id", "parent_id"], ["documents.org_id", "documents.id"], ondelete="CASCADE"),
+        CheckConstraint(
+            "(parent_id IS NULL) = (part_number IS NULL) AND (parent_id IS NULL) = (path_in_parent IS NULL)",
+            name="part",
+        ),
         CheckConstraint("pages_read >= 0", name="pages_read"),
         # Two for each order of the library. The whole library is read as its statuses, merged; files that nothing
         # reads lie apart, so that neither they nor the ready ones are looked for among the others.
@@ -76,6 +91,10 @@ class Document(Base):
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
     org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"))
+    # The container that it lies in, its place there, from 0, and the name that it has there, with folders.
+    parent_id: Mapped[UUID | None] = mapped_column(Uuid)
+    part_number: Mapped[int | None] = mapped_column(Integer)
+    path_in_parent: Mapped[str | None] = mapped_column(Text)
     filename: Mapped[str] = mapped_column(Text)
     content_type: Mapped[str] = mapped_column(Text)
     size_bytes: Mapped[int] = mapped_column(BigInteger)

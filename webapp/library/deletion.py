@@ -1,34 +1,107 @@
-"""Deleting a document, at any moment of its processing."""
+"""Deleting a document with all that lies in it, at any moment of its processing."""
 
+from collections.abc import Collection, Iterator, Sequence
+from typing import cast
 from uuid import UUID
 
-from sqlalchemy import delete
+from sqlalchemy import Table, delete, literal, select
 
-from webapp.db import session, transaction
+from webapp.db import reading, session, transaction
 from webapp.documents.blob_layout import answers_folder, document_folder
 from webapp.documents.model import Document
 from webapp.jobs.queue import JobQueue
+from webapp.library.contents import folders_without_owner
 from webapp.library.usage import add_stored
 from webapp.runs import transitions
 
+PARTS_PER_TRANSACTION = 50
+_documents = cast(Table, Document.__table__)
+
 
 def delete_document(queue: JobQueue, org_id: UUID, document_id: UUID) -> list[str] | None:
-    """Remove a document at any moment of its processing; the folders of blobs to remove after the commit."""
+    """Remove a document with its parts, at any moment of its processing; the folders of blobs to remove afterwards.
+
+    None where there is no such document. Of a container with many parts `delete_parts` is called first.
+    """
     with transaction(org_id):
-        for run_id in transitions.with_work_left(document_id):
-            queue.cancel_run(run_id)
-        return delete_rows(org_id, document_id)
+        return _delete(org_id, _stopped(queue, org_id, [document_id])) or None
+
+
+def delete_parts(queue: JobQueue, org_id: UUID, document_id: UUID) -> Iterator[list[str]]:
+    """Remove what lies in a container, the innermost first, some in each transaction; the folders of their blobs.
+
+    A container that is being unpacked has to be stopped first, and gets no new parts from then on.
+    """
+    with transaction(org_id):
+        _stop(queue, _of_org(org_id, [document_id]))
+    while True:
+        with reading(org_id):
+            ids = _innermost(org_id, document_id)
+        if not ids:
+            return
+        with transaction(org_id):
+            folders = _delete(org_id, _stopped(queue, org_id, ids))
+        yield folders
 
 
 def delete_rows(org_id: UUID, document_id: UUID) -> list[str] | None:
-    """Remove a document and everything about it; the folders of blobs to remove after the commit.
+    """Remove one document that has no parts, and everything about it; the folders of blobs to remove.
 
     None where there is no such document.
     """
-    gone = delete(Document).where(Document.org_id == org_id, Document.id == document_id)
-    known = gone.returning(Document.sha256, Document.answers_folder, Document.size_bytes)
-    row = session().execute(known.execution_options(synchronize_session=False)).one_or_none()
-    if row is None:
-        return None
-    add_stored(org_id, -row.size_bytes)
-    return [document_folder(org_id, document_id), answers_folder(org_id, row.sha256, row.answers_folder)]
+    return _delete(org_id, [document_id]) or None
+
+
+def _stopped(queue: JobQueue, org_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+    """These documents and all that lies in them, with no work left: first the jobs, which are locked before documents.
+
+    Once its jobs are ended, nobody adds parts to a document any more.
+    """
+    inner = _of_org(org_id, ids)
+    found = list(inner)
+    while inner:
+        _stop(queue, inner)
+        d = _documents.c
+        # Without the org, which they have from their container: named beside it, SQLite reads all of its documents.
+        inner = list(session().scalars(select(d.id).where(d.parent_id.in_(inner))))
+        found += inner
+    return found
+
+
+def _of_org(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:
+    d = _documents.c
+    return list(session().scalars(select(d.id).where(d.org_id == org_id, d.id.in_(ids))))
+
+
+def _stop(queue: JobQueue, ids: Collection[UUID]) -> None:
+    for document_id in sorted(ids):
+        for run_id in transitions.with_work_left(document_id):
+            queue.cancel_run(run_id)
+
+
+def _delete(org_id: UUID, ids: Sequence[UUID]) -> list[str]:
+    d = _documents.c
+    these = d.org_id == org_id, d.id.in_(ids)
+    # In the order of their ids, as all do who lock several documents. Not RETURNING: of a container and its parts
+    # SQLite returns the container alone.
+    known = select(d.id, d.sha256, d.answers_folder, d.size_bytes).where(*these).order_by(d.id).with_for_update()
+    rows = session().execute(known).all()
+    session().execute(delete(_documents).where(*these))
+    if not rows:
+        return []
+    add_stored(org_id, -sum(row.size_bytes for row in rows))
+    answers = {answers_folder(org_id, row.sha256, row.answers_folder): row.sha256 for row in rows}
+    return [*(document_folder(org_id, row.id) for row in rows), *folders_without_owner(org_id, answers)]
+
+
+def _innermost(org_id: UUID, document_id: UUID) -> list[UUID]:
+    """Some of the documents that lie in a container, those that lie deepest first."""
+    outer = (
+        select(_documents.c.id, literal(0).label("depth"))
+        .where(_documents.c.org_id == org_id, _documents.c.parent_id == document_id)
+        .cte("below", recursive=True)
+    )
+    inner = _documents.alias("inner")
+    below = outer.union_all(select(inner.c.id, outer.c.depth + 1).where(inner.c.parent_id == outer.c.id))
+    deepest = select(below.c.id).order_by(below.c.depth.desc(), below.c.id).limit(PARTS_PER_TRANSACTION)
+    return list(session().scalars(deepest))

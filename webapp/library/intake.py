@@ -25,7 +25,7 @@ from webapp.documents import blob_layout
 from webapp.documents.model import Document
 from webapp.documents.states import RunState
 from webapp.jobs.states import Priority
-from webapp.library import names
+from webapp.library import contents, names
 from webapp.library.filenames import clean_filename
 from webapp.library.usage import add_stored, stored_bytes
 from webapp.provider_errors import ProviderError
@@ -40,7 +40,10 @@ _BLOCK_BYTES = 1 << 20
 # Built once, and of the table rather than its class: each upload asks it, most of the time for nothing.
 _documents = cast(Table, Document.__table__)
 _SAME = select(_documents.c.id).where(
-    _documents.c.org_id == bindparam("org_id"), _documents.c.sha256 == bindparam("sha256")
+    _documents.c.org_id == bindparam("org_id"),
+    _documents.c.sha256 == bindparam("sha256"),
+    # The same bytes in a container are another document.
+    _documents.c.parent_id.is_(None),
 )
 
 
@@ -222,6 +225,7 @@ def _store(services: Services, document: Document, incoming: IncomingFile, prior
 
 def _commit(services: Services, document: Document, priority: int) -> Ingested:
     with db.transaction(document.org_id) as session:
+        _share_answers(document)
         session.add(document)
         session.flush()
         _count_stored(services, document)
@@ -235,6 +239,13 @@ def _commit(services: Services, document: Document, priority: int) -> Ingested:
             priority=priority,
         )
         return Ingested(document, IngestedRun(run_id, RunState.QUEUED))
+
+
+def _share_answers(document: Document) -> None:
+    """Where a part of a container has the same bytes, what was read and paid for it holds for the upload, too."""
+    home = contents.homes(document.org_id, [document.sha256]).get(document.sha256)
+    if home is not None and home.owner_id is not None and contents.hold(document.org_id, [home.owner_id]):
+        document.answers_folder = home.answers_folder
 
 
 def _count_stored(services: Services, document: Document) -> None:

@@ -12,6 +12,7 @@ from webapp.db import session
 from webapp.db.bounded import Count, distinct_values, up_to_most
 from webapp.documents.blob_layout import answers_folder, content_of
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.library import contents
 from webapp.library.searchable import WORDS
 from webapp.library.status_filter import StatusFilter, listed_as
 
@@ -93,7 +94,7 @@ def counts(org_id: UUID) -> dict[StatusFilter, Count]:
 
 
 def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
-    """How many fields, tables and runs a document has, and files of words, in one query."""
+    """How many fields, tables and runs a document has, files of words, and parts if it is a container, in one query."""
     kinds: dict[str, tuple[type[Any], tuple[ColumnElement[bool], ...]]] = {
         "fields": (DocumentField, ()),
         "tables": (DocumentTable, ()),
@@ -104,7 +105,9 @@ def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
         select(func.count()).where(kind.org_id == org_id, kind.document_id == document_id, *those).scalar_subquery()
         for kind, those in kinds.values()
     ]
-    return dict(zip(kinds, session().execute(select(*counted)).one(), strict=True))
+    parts = select(func.count()).where(Document.org_id == org_id, Document.parent_id == document_id)
+    numbers = session().execute(select(*counted, parts.scalar_subquery())).one()
+    return dict(zip((*kinds, "parts"), numbers, strict=True))
 
 
 def published_run(org_id: UUID, document_id: UUID) -> ProcessingRun | None:
@@ -149,8 +152,8 @@ def run(org_id: UUID, run_id: UUID) -> ProcessingRun | None:
 
 
 def answers_folders(org_id: UUID, sha256: str) -> list[str]:
-    """Where the answers about these bytes are kept: a folder for each document that has them."""
-    found = select(Document.answers_folder).where(Document.org_id == org_id, Document.sha256 == sha256)
+    """Where the answers about these bytes are kept: in one folder, or in several that earlier versions made."""
+    found = select(Document.answers_folder).where(contents.having(org_id, [sha256])).distinct()
     return [answers_folder(org_id, sha256, stored) for stored in session().scalars(found)]
 
 
@@ -159,9 +162,9 @@ def known_blob_owners(org_id: UUID, document_ids: set[UUID], folders: set[str]) 
     ids = select(Document.id).where(Document.org_id == org_id, Document.id.in_(document_ids))
     # The index finds contents; the name of a folder begins with that of its content.
     hashes = set(map(content_of, folders))
-    contents = select(Document.sha256, Document.answers_folder)
-    contents = contents.where(Document.org_id == org_id, Document.sha256.in_(hashes))
-    known = {answers_folder(org_id, *row) for row in session().execute(contents)}
+    having = select(Document.sha256, Document.answers_folder)
+    having = having.where(contents.having(org_id, hashes))
+    known = {answers_folder(org_id, *row) for row in session().execute(having)}
     return {str(found) for found in session().scalars(ids)} | (known & folders)
 
 

@@ -13,7 +13,7 @@ from webapp.pipeline.opened import opened
 from webapp.pipeline.page_windows import OPERATION, read_windows
 from webapp.pipeline.paid_calls.ledger import record_call, record_saved
 from webapp.pipeline.remote_work import local_file
-from webapp.pipeline.source import NothingReads, Source, find_readable
+from webapp.pipeline.source import NothingReads, Source, find_readable, find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ProviderError
@@ -22,7 +22,7 @@ from webapp.readers.cleaning import clean_extraction, clean_line
 from webapp.readers.extraction import Extraction
 from webapp.readers.filetypes import filetype
 from webapp.readers.pictures.words_file import packed
-from webapp.runs.stages import EXTRACT, INDEX, SAVE_MARKDOWN
+from webapp.runs.stages import EXTRACT, INDEX, SAVE_MARKDOWN, UNPACK
 
 _UNREADABLE = frozenset({FailureCode.UNSUPPORTED, FailureCode.CORRUPT})
 PAGE_NUMBER_MAX = 1_000_000
@@ -66,8 +66,15 @@ def take_over_text(context: StageContext, path: str) -> None:
         EXTRACT,
         lambda: Extraction.from_json(context.providers.blobs.read_bytes(path)),
         lambda found: Stored(artifacts={"extraction": path}, details={"pages": found.page_count or 1}),
-        end=lambda: context.hand_on(INDEX),
+        end=lambda: context.hand_on(_after_text(context)),
     )
+
+
+def _after_text(context: StageContext) -> str:
+    """The stage after a text that a program read; of the files that lie in a document it says nothing."""
+    unpacker = context.providers.unpacker
+    holds_files = unpacker is not None and unpacker.accepts(find_source(context).content_type)
+    return UNPACK if holds_files else INDEX
 
 
 def save_markdown(context: StageContext) -> None:
@@ -108,6 +115,8 @@ def _compute(context: StageContext, source: Source) -> Extracted:
     is_cached = extraction is not None
     if extraction is None:
         extraction = _read_remotely(context, source, remote, path) if remote else _read(context, source, path)
+    if extraction.parts is None:
+        extraction = replace(extraction, parts=_count_parts(context, source))
     context.made["extraction"], context.parsed[path] = path, extraction
     return Extracted(extractor.name, extraction, monotonic() - started, is_cached, remote is not None)
 
@@ -154,6 +163,16 @@ def _read_remotely(context: StageContext, source: Source, extractor: RemoteExtra
     # In this attempt or an earlier one.
     context.has_paid = True
     return _kept(context, path, found)
+
+
+def _count_parts(context: StageContext, source: Source) -> int:
+    """How many files lie in one whose reader does not tell: a service does not."""
+    unpacker = context.providers.unpacker
+    if unpacker is None or not unpacker.accepts(source.content_type):
+        return 0
+    with context.providers.blobs.local_copy(source.blob_path) as file:
+        seconds = min(context.extract_timeout_seconds, context.remaining_seconds())
+        return unpacker.count(file, source.content_type, timeout_seconds=seconds)
 
 
 def _kept(context: StageContext, path: str, extraction: Extraction) -> Extraction:

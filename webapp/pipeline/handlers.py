@@ -14,10 +14,18 @@ from webapp.pipeline.publish import publish
 from webapp.pipeline.source import NothingReads
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.transcribe import transcribe_poll, transcribe_start
+from webapp.pipeline.unpack import HandedOn, hand_on_container, unpack
 from webapp.runs import stages
 from webapp.runs.stages import STAGES, Step
 
 Handler = Callable[[StageContext], None]
+
+
+def _extract(context: StageContext) -> None:
+    """Read the file. Where others lie in it, they come next, and other jobs do the rest."""
+    extract(context)
+    hand_on_container(context)
+
 
 _FROM_TEXT: dict[Step, Handler] = {
     stages.SAVE_MARKDOWN: save_markdown,
@@ -26,7 +34,8 @@ _FROM_TEXT: dict[Step, Handler] = {
     stages.PUBLISH: publish,
 }
 STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
-    stages.PROCESS_DOCUMENT: {stages.EXTRACT: extract, **_FROM_TEXT},
+    stages.PROCESS_DOCUMENT: {stages.EXTRACT: _extract, **_FROM_TEXT},
+    stages.UNPACK: {stages.ADD_PARTS: unpack},
     stages.EXTRACT_AUDIO: {stages.READ_SOUND: extract_audio},
     stages.TRANSCRIBE_START: {stages.START_TRANSCRIPTION: transcribe_start},
     stages.TRANSCRIBE_POLL: {stages.TRANSCRIBE: transcribe_poll},
@@ -47,6 +56,8 @@ def do_steps(context: StageContext) -> None:
             STEP_FUNCTIONS[context.lease.stage][step](context)
     except NothingReads:
         keep(context)
+    except HandedOn:
+        pass
 
 
 HANDLERS: Mapping[str, Handler] = dict.fromkeys(STEP_FUNCTIONS, do_steps)

@@ -23,6 +23,7 @@ from webapp.documents.states import EventKind
 from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed, Waits
 from webapp.jobs.queue import WAITS_FOR, JobQueue, Lease, LeaseLost
 from webapp.jobs.sealed_passwords import PasswordSeal
+from webapp.library.parts import TreeLimits
 from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.pipeline.paid_calls.prices import Prices
 from webapp.pipeline.unsaved import Stored, Unsaved, UnsavedBlob, raise_progress
@@ -75,6 +76,7 @@ class StageContext:
     spend_per_day: float = 0.0
     pages_max: int = 0
     seal: PasswordSeal | None = None
+    tree_limits: TreeLimits = field(default_factory=TreeLimits)
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
     parsed: dict[str, Any] = field(init=False, default_factory=dict)

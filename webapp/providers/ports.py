@@ -13,6 +13,7 @@ from typing import BinaryIO, Protocol
 
 from webapp.provider_errors import ProviderError
 from webapp.providers.speech_ports import SpeechProviders
+from webapp.readers.archives.members import Unpacked, UnpackLimits
 from webapp.readers.extraction import Extraction
 
 
@@ -217,6 +218,39 @@ class FileOpener(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Which members of a container are fetched at once: from the place `first` on, until one of the two is reached."""
+
+    first: int
+    most: int
+    most_bytes: int
+
+
+class Unpacker(Protocol):
+    """Fetches the files that lie in a container: an archive, a mail, a PDF."""
+
+    limits: UnpackLimits
+
+    def accepts(self, content_type: str) -> bool:
+        """Say whether files may lie in this kind of file."""
+
+    def count(self, source: Path, content_type: str, *, timeout_seconds: float) -> int:
+        """Count the files in a container."""
+
+    def unpack(
+        self,
+        source: Path,
+        content_type: str,
+        target: Path,
+        load: Load,
+        *,
+        timeout_seconds: float,
+        progress: Callable[[float], None],
+    ) -> Unpacked:
+        """Write files of a container to `target`, an empty file, one after the other, and say what became of each."""
+
+
 class PageArtist(Protocol):
     """Draws pages of PDFs and picture files for people to look at; one org's never take all the seats there are."""
 
@@ -255,6 +289,7 @@ class Providers:
     artist: PageArtist | None = None
     searchable: SearchablePdfMaker | None = None
     opener: FileOpener | None = None
+    unpacker: Unpacker | None = None
     copies: Callable[[str], AbstractContextManager[Path]] | None = None
     earlier_embedder: Callable[[str], Embedder | None] = _none_earlier
 

@@ -96,7 +96,8 @@ class Extraction(TypedJson):
     pages; formats without pages have no such line. `partial` means that something is known to
     be missing; `warnings` say what a reader should know either way. `vectors_max` is how many
     passages, from the first one on, get vectors; the others are found by their words alone. An empty
-    `title` means that the file's name says more than its first heading.
+    `title` means that the file's name says more than its first heading. `parts` is how many files lie in it, which
+    become documents of their own; None where nobody has looked.
     """
 
     extractor: str
@@ -111,3 +112,4 @@ class Extraction(TypedJson):
     partial: bool = False
     warnings: tuple[str, ...] = ()
     vectors_max: int | None = None
+    parts: int | None = None

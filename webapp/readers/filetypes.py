@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 
 PDF, PLAIN, MARKDOWN = "application/pdf", "text/plain", "text/markdown"
 EPUB, ZIP, OCTETS = "application/epub+zip", "application/zip", "application/octet-stream"
+TAR, GZIP, BZIP2, XZ = "application/x-tar", "application/gzip", "application/x-bzip2", "application/x-xz"
+PACKAGE = "application/x-package"
 OFFICE = "application/vnd.openxmlformats-officedocument."
 HTML, XML = "text/html", "application/xml"
 CSV, TSV = "text/csv", "text/tab-separated-values"
@@ -16,12 +18,13 @@ OPEN = "application/vnd.oasis.opendocument."
 OLE, RTF = "application/x-ole-storage", "application/rtf"
 DOC, XLS, PPT = "application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint"
 MSG = "application/vnd.ms-outlook"
-_PICTURES, _SOUND = "pictures of pages", "recordings"
+_PICTURES, _SOUND, _ARCHIVES = "pictures of pages", "recordings", "archives"
 _TEXT = "webapp.readers.text:parse_text"
 _MAIL = "webapp.readers.mail.read:"
 _DATA = "webapp.readers.data.read:"
 _WEB = "webapp.readers.web.read:"
 _OLD = "webapp.readers.ole.read:parse_ole"
+_ARCHIVE = "webapp.readers.archives.read:parse_archive"
 _DOCUMENT, _RICH_TEXT = "webapp.readers.office.read:parse_office", "webapp.readers.office.rtf:parse_rtf"
 
 
@@ -126,7 +129,6 @@ FILE_TYPES = (
     FileType(XLS, "old Excel workbook", (".xls", ".xlt"), group="Excel", reader=_OLD),
     FileType(PPT, "old PowerPoint presentation", (".ppt", ".pps", ".pot"), group="PowerPoint", reader=_OLD),
     FileType(RTF, "RTF document", (".rtf",), ((0, b"{\\rtf"),), group="RTF", reader=_RICH_TEXT),
-    FileType(ZIP, "ZIP archive", (".zip",)),
     FileType("image/png", "PNG image", (".png",), ((0, b"\x89PNG\r\n\x1a\n"),), group=_PICTURES),
     FileType("image/jpeg", "JPEG image", (".jpg", ".jpeg"), ((0, b"\xff\xd8\xff"),), group=_PICTURES),
     FileType("image/tiff", "TIFF image", (".tif", ".tiff"), ((0, b"II*\0"), (0, b"MM\0*")), group=_PICTURES),
@@ -151,6 +153,8 @@ FILE_TYPES = (
     FileType(MAIL, "e-mail", (".eml",), group="e-mail", reader=_MAIL + "parse_message"),
     FileType(MAILBOX, "mailbox", (".mbox",), group="e-mail", reader=_MAIL + "parse_mailbox"),
     FileType(MSG, "Outlook message", (".msg",), group="e-mail", reader=_OLD),
+    FileType(ZIP, "ZIP archive", (".zip",), group=_ARCHIVES, reader=_ARCHIVE),
+    FileType(PACKAGE, "package of a program"),
     FileType("audio/wav", "WAV recording", (".wav", ".wave"), ((8, b"WAVE"),), group=_SOUND, demuxer="wav"),
     FileType("audio/mpeg", "MP3 recording", (".mp3", ".mp2"), ((0, b"ID3"),), group=_SOUND, demuxer="mp3"),
     FileType(
@@ -188,10 +192,10 @@ FILE_TYPES = (
     FileType("application/postscript", "PostScript file", (), ((0, b"%!PS"),)),
     FileType("application/x-7z-compressed", "7-Zip archive", (), ((0, b"7z\xbc\xaf'\x1c"),)),
     FileType("application/vnd.rar", "RAR archive", (), ((0, b"Rar!\x1a\x07"),)),
-    FileType("application/gzip", "gzip archive", (), ((0, b"\x1f\x8b"),)),
-    FileType("application/x-bzip2", "bzip2 archive", (), ((0, b"BZh"),)),
-    FileType("application/x-xz", "xz archive", (), ((0, b"\xfd7zXZ\0"),)),
-    FileType("application/x-tar", "tar archive", (), ((257, b"ustar"),)),
+    FileType(GZIP, "gzip archive", (".gz", ".tgz"), ((0, b"\x1f\x8b"),), group=_ARCHIVES, reader=_ARCHIVE),
+    FileType(BZIP2, "bzip2 archive", (".bz2", ".tbz2"), ((0, b"BZh"),), group=_ARCHIVES, reader=_ARCHIVE),
+    FileType(XZ, "xz archive", (".xz", ".txz"), ((0, b"\xfd7zXZ\0"),), group=_ARCHIVES, reader=_ARCHIVE),
+    FileType(TAR, "tar archive", (".tar",), ((257, b"ustar"),), group=_ARCHIVES, reader=_ARCHIVE),
     FileType("application/vnd.sqlite3", "SQLite database", (), ((0, b"SQLite format 3\0"),)),
     FileType("application/x-executable", "program", (), ((0, b"\x7fELF"),)),
     FileType("application/vnd.microsoft.portable-executable", "Windows program", (), ((0, b"MZ"),)),

@@ -18,6 +18,7 @@ from webapp.readers.filetypes import (
     OFFICE,
     OLE,
     OPEN,
+    PACKAGE,
     PDF,
     PLAIN,
     PPT,
@@ -67,6 +68,14 @@ _OPEN_MEMBERS = (
     b"meta-inf/manifest.xml",
     b"configurations2/",
 )
+_PACKED_BY_PROGRAMS = (
+    b"[content_types].xml",
+    b"_rels/.rels",
+    b"mimetype",
+    b"meta-inf/",
+    b"androidmanifest.xml",
+    b"index/document.iwa",
+)
 _LOCAL_HEADER, _LOCAL_HEADER_BYTES = b"PK\x03\x04", 30
 _MEMBERS = tuple((member, each) for each in FILE_TYPES for member in each.members)
 
@@ -110,7 +119,10 @@ def _container(head: bytes, filename: str) -> FileType:
         if promised.startswith(start) and any(name.startswith(usual) for name in names):
             return filetype(promised)
     # Whatever its first member is: one that is no book is found out when it is read.
-    return filetype(EPUB if promised == EPUB else ZIP)
+    if promised == EPUB:
+        return filetype(EPUB)
+    # What a program packs for itself is one file to people, who would not know its parts.
+    return filetype(PACKAGE if any(name.startswith(_PACKED_BY_PROGRAMS) for name in names) else ZIP)
 
 
 def _member_names(head: bytes) -> list[bytes]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from webapp.documents.kinds import is_recording
 
 PROCESS_DOCUMENT = "process_document"
+UNPACK = "unpack"
 EXTRACT_AUDIO = "extract_audio"
 TRANSCRIBE_START = "transcribe_start"
 TRANSCRIBE_POLL = "transcribe_poll"
@@ -34,6 +35,8 @@ CHUNK = Step("chunking", "chunked", 0.05, artifact="chunks")
 EMBED = Step("embedding", "embedded", 0.45)
 PUBLISH = Step("publishing", "complete", 0.05)
 
+ADD_PARTS = Step("unpacking", "unpacked", 0.30)
+
 READ_SOUND = Step("extracting_audio", "audio_extracted", 0.15, artifact="sound")
 START_TRANSCRIPTION = Step("starting_transcription", "transcription_started", 0.60)
 TRANSCRIBE = Step("transcribing", "transcribed", 0.15, artifact="transcript")
@@ -46,6 +49,8 @@ CONNECT = Step("connecting", "connected", 1.00)
 
 STAGES: dict[str, tuple[Step, ...]] = {
     PROCESS_DOCUMENT: (EXTRACT, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
+    # Where files lie in the document: between its first step and the others, which `index` does.
+    UNPACK: (ADD_PARTS,),
     EXTRACT_AUDIO: (READ_SOUND,),
     TRANSCRIBE_START: (START_TRANSCRIPTION,),
     TRANSCRIBE_POLL: (TRANSCRIBE,),
@@ -64,6 +69,9 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
     (EXTRACT_AUDIO, TRANSCRIBE_START, TRANSCRIBE_POLL, ANALYZE, INDEX),
 )
 
+# A container's steps, of three stages.
+_OF_CONTAINERS = (EXTRACT, ADD_PARTS, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH)
+
 
 def first_stage(content_type: str) -> str:
     """The first stage for a kind of file. A video is a recording with a picture track."""
@@ -72,6 +80,8 @@ def first_stage(content_type: str) -> str:
 
 def way_of(stage: str) -> tuple[Step, ...]:
     """All steps of the pipeline that a stage belongs to; its own steps where it belongs to none."""
+    if stage == UNPACK:
+        return _OF_CONTAINERS
     pipeline = next((stages for stages in PIPELINES if stage in stages), (stage,))
     return tuple(step for each in pipeline for step in STAGES[each])
 

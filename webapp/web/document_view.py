@@ -15,6 +15,7 @@ from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import WAITS_FOR, JobQueue, JobSnapshot
 from webapp.jobs.states import JobStatus
 from webapp.jobs.takers import untaken
+from webapp.library import parts
 from webapp.library.lookup import DocumentRow
 from webapp.library.unlocking import needs_password
 from webapp.runs import checkpoint
@@ -46,6 +47,8 @@ class DocumentView:
     job: JobSnapshot | None
     waits_for: str | None = None
     """Why its job has to wait: a WaitReason, PAUSED, or WORKER where no living worker takes its stage."""
+    container: str | None = None
+    """The file name of the container that it lies in."""
 
     @property
     def id(self) -> UUID:
@@ -173,13 +176,34 @@ class DocumentView:
 
 
 def document_views(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[DocumentView]:
-    """The views of these rows, with one query for all their jobs, and one for their stages where a job waits."""
+    """The views of these rows, with one query for all their jobs, one for their containers where there are parts, and
+    one for their stages where a job waits.
+    """
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
     waiting = {job.stage for job in jobs.values() if job.status is JobStatus.PENDING}
     controls = queue.controls() if waiting else {}
     nobodys = untaken_now(waiting) if waiting else set()
     found = [(row, jobs.get(row.run.id) if row.run else None) for row in rows]
-    return [DocumentView(row.document, row.run, job, _waits_for(job, controls, nobodys)) for row, job in found]
+    containers = _containers([row.document for row in rows])
+    return [
+        DocumentView(
+            row.document,
+            row.run,
+            job,
+            _waits_for(job, controls, nobodys),
+            containers.get(row.document.parent_id) if row.document.parent_id else None,
+        )
+        for row, job in found
+    ]
+
+
+def _containers(documents: Sequence[Document]) -> dict[UUID, str]:
+    """The names of the containers that these documents of one org lie in, by their ids."""
+    ids = {document.parent_id for document in documents if document.parent_id is not None}
+    if not ids:
+        return {}
+    with reading(documents[0].org_id):
+        return parts.container_names(documents[0].org_id, ids)
 
 
 def untaken_now(stages: Collection[str]) -> set[str]:

@@ -117,6 +117,11 @@ _FAILURES = {
         "Split it into smaller files, or ask the person who runs Docmill to raise the limit.",
         may_pass=False,
     ),
+    FailureCode.ORG_FULL: Sentence(
+        "There is no space left for your organisation",
+        "The files that lie in this one do not fit into what your organisation may store. Those that did were added.",
+        "Delete what is not needed, and choose Reprocess: it adds the files that are missing.",
+    ),
     FailureCode.LANGUAGE: Sentence(
         "The language is not known here",
         "Somebody speaks in it, but in a language that this recogniser does not know. The one that comes with Docmill "
@@ -286,8 +291,8 @@ _KEPT_BECAUSE = {
         "A service for speech does that: once one has been set up, choose Reprocess.",
     ),
     KeptBecause.ARCHIVE: (
-        "Docmill does not look into archives.",
-        "To have the files in it read, unpack it on your computer and upload them.",
+        "Docmill does not look into archives of this kind.",
+        "To have the files in it read, pack them as a ZIP archive, and upload that.",
     ),
     KeptBecause.NO_READER: (
         "Docmill has no reader for this format.",

@@ -71,6 +71,8 @@ def document_json(view: DocumentView) -> dict[str, Any]:
         "content_type": document.content_type,
         "size_bytes": document.size_bytes,
         "sha256": document.sha256,
+        "parent_id": document.parent_id,
+        "path_in_parent": document.path_in_parent,
         "status": document.status,
         "page_count": document.page_count,
         "pages_read": document.pages_read,

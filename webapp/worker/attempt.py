@@ -16,6 +16,7 @@ from webapp.jobs.interruptions import Drained, OutOfTime, Snoozed, WaitReason, W
 from webapp.jobs.queue import JobError, Lease, LeaseLost
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus
+from webapp.library.parts import TreeLimits
 from webapp.pipeline.handlers import Handler
 from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.pipeline.paid_calls.prices import Prices
@@ -125,6 +126,7 @@ class Attempts:
             spend_per_day=settings.limits.spend_per_day,
             pages_max=settings.limits.pages_max,
             seal=self.services.seal,
+            tree_limits=TreeLimits.of(settings),
         )
 
     def _work(self, context: StageContext) -> BaseException | None:

@@ -62,7 +62,7 @@ def test_of_two_forms_one_is_read(extract: Extract, hint: bool) -> None:
     assert found.markdown.count("until May") == 1
 
 
-def test_attachments_are_named_and_not_read(extract: Extract) -> None:
+def test_attachments_are_named_and_counted(extract: Extract) -> None:
     made = message()
     made.add_attachment(b"%PDF" + b"x" * 5_000, maintype="application", subtype="pdf", filename="Größe des Turms.pdf")
     made.add_attachment("a,b\n1,2\n", subtype="csv", filename="oil.csv")
@@ -70,10 +70,7 @@ def test_attachments_are_named_and_not_read(extract: Extract) -> None:
     assert found.markdown.endswith(
         "## Attachments\n\n- Größe des Turms.pdf (application/pdf, 5 kB)\n- oil.csv (text/csv, 8 bytes)"
     )
-    assert found.warnings == (
-        "2 of its attachments were not read; they are kept in the original: Größe des Turms.pdf, oil.csv.",
-    )
-    assert not found.partial
+    assert (found.parts, found.warnings, found.partial) == (2, (), False)
 
 
 def test_pictures_within_the_text_are_no_reason_to_warn(extract: Extract) -> None:
@@ -84,7 +81,18 @@ def test_pictures_within_the_text_are_no_reason_to_warn(extract: Extract) -> Non
     html.add_related(b"GIF89a", maintype="image", subtype="gif", cid="<a>")
     found = extract(made.as_bytes(), MAIL)
     assert "The lamp is lit." in found.markdown
-    assert found.warnings == ()
+    assert (found.parts, found.warnings) == (1, ())
+
+
+def test_a_file_that_hangs_on_the_form_that_is_not_read_is_there(extract: Extract) -> None:
+    made = message(text="The lamp is lit, and the oil will last until May.\n")
+    rich = EmailMessage()
+    rich.set_content("<p>The lamp is lit, and the oil will last until May.</p>", subtype="html")
+    rich.add_attachment(b"%PDF-1.4", maintype="application", subtype="pdf", filename="plan.pdf")
+    made.make_alternative()
+    made.attach(rich)
+    found = extract(made.as_bytes(), MAIL)
+    assert (found.parts, found.markdown.count("until May")) == (1, 1)
 
 
 def test_a_message_within_is_read_once(extract: Extract) -> None:

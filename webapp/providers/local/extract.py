@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ParserCrashed
@@ -11,6 +11,8 @@ from webapp.providers.local.ocr import LocalOcr, PagesOf
 from webapp.providers.local.pdf import PdfText
 from webapp.providers.local.versions import installed
 from webapp.providers.ports import KeptParts
+from webapp.readers.archives.members import UnpackLimits
+from webapp.readers.archives.read import ARCHIVES, LIMITS
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import Extraction
 from webapp.readers.filetypes import (
@@ -33,12 +35,13 @@ from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
 
 # Part of the cache's key: count it up when the same file would give another result.
-RULES = 4
+RULES = 5
 COUNT_JOB, READY_JOB = "webapp.readers.pdf.pages:count_pages", "webapp.readers.text:ready"
 PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000
 BOOK_BYTES_MAX = 256 << 20
 MAIL_BYTES_MAX = 128 << 20
+_BYTES_MAX = {EPUB: BOOK_BYTES_MAX, MAIL: MAIL_BYTES_MAX, MAILBOX: MAIL_BYTES_MAX}
 CHECK_SECONDS = 20.0
 TEXT_SHARE = 0.1
 PARSERS = ("liteparse", "pypdfium2", "lxml", "python-calamine", "office-oxide", "olefile", "chardet")
@@ -58,10 +61,12 @@ class LocalExtractor:
         text_bytes_max: int = TEXT_BYTES_MAX,
         requires_locks: bool = False,
         ocr: LocalOcr | None = None,
+        unpacking: UnpackLimits = LIMITS,
     ) -> None:
         parsers = "+".join(f"{name}-{installed(name)}" for name in PARSERS)
         self.version = f"{RULES}+{parsers}"
         self._ocr = ocr
+        self._unpacking = unpacking
         self._pages_max = pages_max
         self._text_bytes_max = text_bytes_max
         modules = tuple(job.partition(":")[0] for job in (*READERS, COUNT_JOB))
@@ -70,7 +75,8 @@ class LocalExtractor:
     def options_key(self) -> str:
         """Give the options that can change a result."""
         ocr = "off" if self._ocr is None else f"{self._ocr.version},{self._ocr.options_key()}"
-        return f"pages={self._pages_max},text={self._text_bytes_max},ocr={ocr}"
+        unpacking = ":".join(map(str, asdict(self._unpacking).values()))
+        return f"pages={self._pages_max},text={self._text_bytes_max},ocr={ocr},unpacking={unpacking}"
 
     def accepts(self, content_type: str) -> bool:
         """Say whether this kind of file can be read."""
@@ -159,10 +165,10 @@ class LocalExtractor:
     def _arguments(self, content_type: str) -> dict[str, object]:
         if content_type == PDF:
             return {"pages_max": self._pages_max}
-        if content_type == EPUB:
-            return {"bytes_max": BOOK_BYTES_MAX}
-        if content_type in {MAIL, MAILBOX}:
-            return {"bytes_max": MAIL_BYTES_MAX}
+        if content_type in ARCHIVES:
+            return {"content_type": content_type, "limits": asdict(self._unpacking)}
+        if content_type in _BYTES_MAX:
+            return {"bytes_max": _BYTES_MAX[content_type]}
         if content_type in {CSV, TSV}:
             return {"bytes_max": self._text_bytes_max, "delimiter": "," if content_type == CSV else "\t"}
         # Documents have limits of their own, for what unfolds out of them.

@@ -1,7 +1,8 @@
 """A parsed message -> Markdown: its headers, its newest text, what it answers, what hangs on it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from webapp.readers.cleaning import clean_text
@@ -59,7 +60,7 @@ def read_mail(message: Part, level: int = 1) -> Mail:
 
 def _add_within(mail: Mail, message: Part, level: int) -> None:
     if level > MESSAGES_WITHIN_MAX:
-        mail.attachments.append(Attachment("a message within messages", "message/rfc822", 0, is_picture_in_text=False))
+        mail.attachments.append(Attachment("a message within messages", "message/rfc822", 0))
         return
     inner = read_mail(message, level + 1)
     mail.blocks += inner.blocks
@@ -125,9 +126,12 @@ class _Reader:
             if lengths[best] or not nested:
                 self._write(*written[best])
                 nested = []
-        for part in nested[-1:] if depth < DEPTH_MAX else ():
+        read = nested[-1:] if depth < DEPTH_MAX else []
+        for part in read:
             self.read(part, depth + 1)
-        self._mail.attachments += [attachment(part) for part in parts if not is_text(part) and not part.is_multipart()]
+        # Some programs hang files on the form that is not read.
+        others = chain(parts, *(_leaves(part) for part in parts if part.is_multipart() and part not in read))
+        self._mail.attachments += [attachment(part) for part in others if not is_text(part) and not part.is_multipart()]
 
     def _text(self, part: Part) -> list[str]:
         heading = f"{self._heading} Earlier messages"
@@ -141,6 +145,17 @@ class _Reader:
 
     def _write(self, *blocks: str) -> None:
         self._mail.blocks += [block for block in blocks if block.strip()]
+
+
+def _leaves(part: Part) -> Iterator[Part]:
+    """The parts in a part that have none themselves; messages within it are left alone."""
+    waiting = [part]
+    while waiting:
+        each = waiting.pop()
+        if each.get_content_type() == "message/rfc822" or not each.is_multipart():
+            yield each
+        else:
+            waiting += reversed(_payload(each))
 
 
 def _payload(part: Part) -> list[Any]:

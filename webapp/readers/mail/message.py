@@ -23,7 +23,6 @@ SHOWN_CHARACTERS_MAX = 10_000
 STRUCTURED_CHARACTERS_MAX = 4_000
 PARTS_MAX = 2_000
 _STRUCTURED = {"content-type", "content-disposition", "content-transfer-encoding"}
-_CONTENT_ID = "Content-ID"
 
 Part: TypeAlias = "Message[str, str]"
 
@@ -53,12 +52,12 @@ class Parsed:
 
 
 class Attachment(NamedTuple):
-    """A part that is no text of the message itself."""
+    """A part that is no text of the message itself; without `part` it lies too deep to be looked at."""
 
     name: str
     content_type: str
     size: int
-    is_picture_in_text: bool
+    part: "Part | None" = None
 
 
 def parse(data: bytes) -> Parsed:
@@ -144,10 +143,8 @@ def content(part: Part) -> bytes:
 def attachment(part: Part) -> Attachment:
     """What is told of a part that is not read."""
     kind = part.get_content_type()
-    is_shown_in_text = kind.startswith("image/") and part.get(_CONTENT_ID) is not None
-    is_shown_in_text &= part.get_content_disposition() != "attachment"
     name = _filename(part) or "without a name"
-    return Attachment(name, clean_line(kind, 100) or "unknown", len(content(part)), is_shown_in_text)
+    return Attachment(name, clean_line(kind, 100) or "unknown", len(content(part)), part)
 
 
 def _filename(part: Part) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import islice, pairwise
 from pathlib import Path
@@ -22,10 +22,7 @@ NAME = "local"
 MESSAGES_MAX = 5_000
 # The subject, and the lines under it.
 HEAD_BLOCKS = 2
-NAMES_SHOWN = 10
 CUT = f"The message has more than {PARTS_MAX:,} parts, or parts too deep within others; the rest was not read."
-UNREAD = "{count} of its attachments were not read; they are kept in the original: {names}."
-UNREAD_ONE = "An attachment was not read; it is kept in the original: {names}."
 MORE = "The mailbox holds {total:,} messages; the first {read:,} were read."
 # A line that begins a message ends with its date, stands after an empty one, and has headers after it; others in a
 # text only look like one.
@@ -60,8 +57,20 @@ def _extraction(mail: Mail, *, is_whole: bool) -> Extraction:
         fields=mail.fields,
         tables=tuple(mail.tables),
         partial=not is_whole,
-        warnings=tuple(_warnings(mail.attachments, is_whole=is_whole)),
+        warnings=() if is_whole else (CUT,),
+        parts=len(mail.attachments),
     )
+
+
+def attachments_of_message(data: bytes) -> list[Attachment]:
+    """What hangs on a message, and on those within it, in the order in which it is listed."""
+    return _mail(data)[0].attachments
+
+
+def attachments_of_mailbox(data: bytes) -> Iterator[tuple[int, list[Attachment]]]:
+    """What hangs on each message of a mailbox, with the message's number, from 1."""
+    for number, (mail, _) in enumerate(_mails(data, [*_places(data), len(data)]), 1):
+        yield number, mail.attachments
 
 
 def parse_mailbox(arguments: dict[str, object], report: Report) -> dict[str, Any]:
@@ -70,8 +79,7 @@ def parse_mailbox(arguments: dict[str, object], report: Report) -> dict[str, Any
     places = [*_places(data), len(data)]
     mails: list[Mail] = []
     total, whole = len(places) - 1, True
-    for start, end in islice(pairwise(places), MESSAGES_MAX):
-        mail, is_whole = _mail(_QUOTED_FROM.sub(rb"\1", data[start:end]))
+    for mail, is_whole in _mails(data, places):
         mails.append(mail)
         whole &= is_whole
         report.progress(0.95 * len(mails) / min(total, MESSAGES_MAX))
@@ -88,11 +96,18 @@ def parse_mailbox(arguments: dict[str, object], report: Report) -> dict[str, Any
         tables=tuple(replace(each, page=number) for number, mail in enumerate(mails, 1) for each in mail.tables),
         partial=not whole or total > MESSAGES_MAX,
         warnings=(
-            *_warnings([each for mail in mails for each in mail.attachments], is_whole=whole),
+            *([] if whole else [CUT]),
             *([MORE.format(total=total, read=len(mails))] if total > len(mails) else []),
         ),
+        parts=sum(len(mail.attachments) for mail in mails),
     )
     return asdict(extraction)
+
+
+def _mails(data: bytes, places: Sequence[int]) -> Iterator[tuple[Mail, bool]]:
+    """The messages of a mailbox, as many as are read."""
+    for start, end in islice(pairwise(places), MESSAGES_MAX):
+        yield _mail(_QUOTED_FROM.sub(rb"\1", data[start:end]))
 
 
 def _data(arguments: dict[str, object]) -> bytes:
@@ -128,12 +143,3 @@ def _places(data: bytes) -> Iterator[int]:
 def _on_page(mails: list[Mail]) -> Iterator[Field]:
     for number, mail in enumerate(mails, 1):
         yield from (replace(each, page=number) for each in mail.fields)
-
-
-def _warnings(attachments: list[Attachment], *, is_whole: bool) -> Iterator[str]:
-    if not is_whole:
-        yield CUT
-    unread = [each for each in attachments if not each.is_picture_in_text]
-    if unread:
-        names = ", ".join(each.name for each in unread[:NAMES_SHOWN]) + (" …" if len(unread) > NAMES_SHOWN else "")
-        yield (UNREAD if len(unread) > 1 else UNREAD_ONE).format(count=len(unread), names=names)

@@ -10,7 +10,8 @@ from struct import unpack_from
 from webapp.readers.encoding import codec_named
 from webapp.readers.extraction import Extraction
 from webapp.readers.fields.markdown import with_fields
-from webapp.readers.mail.message import PARTS_MAX, Part
+from webapp.readers.mail.body import read_mail
+from webapp.readers.mail.message import PARTS_MAX, Attachment, Part
 from webapp.readers.mail.read import extraction_of
 from webapp.readers.markup.parse import RECURSION
 from webapp.readers.ole.container import Container
@@ -38,6 +39,12 @@ def read_message(container: Container, report: Report) -> Extraction:
     message = outlook.message("", 0)
     report.progress(0.5)
     return with_fields(extraction_of(message, is_whole=outlook.is_whole))
+
+
+def attachments_of_outlook(container: Container) -> list[Attachment]:
+    """What hangs on a message, and on those attached to it, in the order in which it is listed."""
+    sys.setrecursionlimit(RECURSION)
+    return read_mail(_Outlook(container).message("", 0)).attachments
 
 
 class _Outlook:

@@ -59,6 +59,7 @@ def parse_pdf(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         layouts = _layouts(str(source), numbers, count, report) if arguments["layout"] else {}
         findings = _compare(document, numbers, layouts)
         window = _window(findings, count, document.get_metadata_value("Title"), _declared_language(document))
+        window = replace(window, parts=document.count_attachments())
     if len(numbers) < count:
         return {"window": asdict(window)}
     return {"whole": asdict(joined([window], has_ocr=bool(arguments["ocr"])))}

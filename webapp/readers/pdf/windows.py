@@ -40,6 +40,8 @@ class PdfWindow(TypedJson):
     blank: tuple[int, ...] = ()
     plain: tuple[int, ...] = ()
     lost: tuple[int, ...] = ()
+    parts: int = 0
+    """How many files are embedded in it."""
 
 
 def window_from(first: int, count: int) -> range:
@@ -72,6 +74,7 @@ def joined(windows: Sequence[PdfWindow], *, has_ocr: bool) -> Extraction:
         fields=tuple(chain.from_iterable(window.fields for window in windows)),
         tables=tuple(chain.from_iterable(window.tables for window in windows)),
         partial=bool(lost),
+        parts=windows[0].parts,
         warnings=tuple(words.format(pages=spans(numbers)) for words, numbers in notes if numbers),
     )
 

@@ -20,7 +20,7 @@ from webapp.runs import lifecycle, transitions
 from webapp.search import passages
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
-from webapp.web.document import recordings, results
+from webapp.web.document import part_list, recordings, results
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
 from webapp.web.errors import Problem
@@ -77,6 +77,9 @@ def show(document_id: UUID) -> Response:
     results.expect_run(found.document, results.asked_run())
     if found.document.is_kept:
         return show_section(found, "file", dict, kept=_why_kept(found.document))
+    if found.counts["parts"] and filetype(found.document.content_type).is_archive and "part" not in request.args:
+        # What people look for in an archive is what lies in it; its own text is the list of the names.
+        return _show_parts(found, 0)
     recording = recordings.find(services(), found.document, paths)
     text = None if recording else _text(found, paths.get("markdown"))
     return show_section(found, "text", dict, recording=recording, text=text)
@@ -133,6 +136,19 @@ def chunks(document_id: UUID) -> Response:
         passages=shown,
         next_url=url_for(".chunks", document_id=document_id, cursor=cursor) if cursor else None,
     )
+
+
+@pages.get("/parts")
+def parts(document_id: UUID) -> Response:
+    """The files that lie in the document, some at a time, from a cursor on."""
+    with reading(org_id()):
+        found = find(document_id)
+    return _show_parts(found, number_in_query("cursor") or 0)
+
+
+def _show_parts(found: ShownResult, start: int) -> Response:
+    shown = part_list.read(found.document.id, start)
+    return show_section(found, "parts", shown.json, parts=shown.parts, next_url=shown.next_url(found.document.id))
 
 
 @pages.get("/runs", endpoint="runs")
@@ -234,7 +250,9 @@ def answer_changed(document_id: UUID, status: int) -> Response:
 @writers_only
 def confirm_delete(document_id: UUID) -> Response:
     """The page that asks before deleting, for browsers without scripts."""
-    return make_response(render_template("document/delete.html", document=get_document(document_id)))
+    with reading(org_id()):
+        found = find(document_id)
+    return make_response(render_template("document/delete.html", **_context(found)))
 
 
 @pages.post("/delete")
@@ -255,6 +273,9 @@ def remove(document_id: UUID) -> Response:
 
 def _delete(document_id: UUID) -> None:
     found, org = services(), org_id()
+    get_document(document_id)
+    for folders_of_parts in deletion.delete_parts(found.queue, org, document_id):
+        blobs.remove_folders(found.providers.blobs, folders_of_parts)
     with transaction(org):
         known = lookup.get(org, document_id)
         folders = deletion.delete_document(found.queue, org, document_id)
@@ -282,10 +303,13 @@ def _sections(found: ShownResult) -> list[Section]:
     def url(endpoint: str) -> str:
         return url_for(f"document.{endpoint}", document_id=found.document.id)
 
+    inside = [Section("parts", url("parts"), found.counts["parts"])] if found.counts["parts"] else []
     if found.document.is_kept:
         return [Section("file", url("show")), Section("runs", url("runs"), found.counts["runs"])]
+    is_list = bool(inside) and filetype(found.document.content_type).is_archive
     return [
-        Section("text", url("show")),
+        *inside,
+        Section("text", url_for("document.show", document_id=found.document.id, part=1 if is_list else None)),
         Section("fields", url("fields"), found.counts["fields"]),
         Section("tables", url("tables"), found.counts["tables"]),
         Section("passages", url("chunks"), found.counts["chunks"]),
@@ -304,6 +328,7 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "document": found.document,
         "has_words": found.has_words,
         "live": found.view,
+        "part_count": found.counts["parts"],
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
     }
