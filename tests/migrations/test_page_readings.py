@@ -37,7 +37,7 @@ def test_a_full_database_goes_forward_and_back(unmigrated: Flask) -> None:
             before, tables = filled.rows(connection), schema_of(connection)
         assert all(before.values())
         flask_migrate.upgrade(revision="0022")
-        assert found(engine, f"SELECT {_NEW} FROM documents") == [(None,) * 5]  # noqa: S608 - columns of our own
+        assert found(engine, f"SELECT {_NEW} FROM documents") == [(None,) * 5]
         assert found(engine, "SELECT * FROM document_pages") == []
         with engine.connect() as connection:
             assert filled.rows(connection) == before

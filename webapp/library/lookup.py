@@ -12,8 +12,11 @@ from webapp.db import session
 from webapp.db.bounded import Count, distinct_values, up_to_most
 from webapp.documents.blob_layout import answers_folder, content_of
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.library.pages import pages_in_part
 from webapp.library.searchable import WORDS
 from webapp.library.status_filter import StatusFilter, listed_as
+
+PAGES_IN_PART = "pages_in_part"
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def embedding_models(org_id: UUID) -> list[str]:
 
 
 def counts(org_id: UUID) -> dict[StatusFilter, Count]:
-    """How many documents of an org have each status; those that nothing reads are counted beside the ready ones."""
+    """How many documents of an org are listed as each; those that are read in part are among the ready ones, too."""
     counted = [
         up_to_most(select(Document.id).where(Document.org_id == org_id, listed_as(status))) for status in StatusFilter
     ]
@@ -93,7 +96,7 @@ def counts(org_id: UUID) -> dict[StatusFilter, Count]:
 
 
 def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
-    """How many fields, tables and runs a document has, and files of words, in one query."""
+    """How many fields, tables and runs a document has, files of words, and pages read in part, in one query."""
     kinds: dict[str, tuple[type[Any], tuple[ColumnElement[bool], ...]]] = {
         "fields": (DocumentField, ()),
         "tables": (DocumentTable, ()),
@@ -104,7 +107,8 @@ def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
         select(func.count()).where(kind.org_id == org_id, kind.document_id == document_id, *those).scalar_subquery()
         for kind, those in kinds.values()
     ]
-    return dict(zip(kinds, session().execute(select(*counted)).one(), strict=True))
+    counted.append(pages_in_part(org_id, document_id))
+    return dict(zip((*kinds, PAGES_IN_PART), session().execute(select(*counted)).one(), strict=True))
 
 
 def published_run(org_id: UUID, document_id: UUID) -> ProcessingRun | None:

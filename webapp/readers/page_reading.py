@@ -7,9 +7,10 @@ from enum import StrEnum
 from webapp.readers.extraction import Page, PageState, Word
 
 # A word below the first is doubtful; a page with a smaller share of sure words than the second may be wrong in places.
-SURE_WORD, SURE_SHARE_LEAST = 0.9, 0.94
+SURE_WORD, SURE_SHARE_LEAST = 0.9, 0.91
 # Of fewer letters, a share says nothing.
 LETTERS_LEAST = 20
+PAGES_LISTED_MAX = 20_000
 
 
 class Reading(StrEnum):
@@ -65,18 +66,17 @@ _MAY_PASS = frozenset({PageState.OCR_ENDED, PageState.OUT_OF_TIME})
 def page_readings(pages: Sequence[Page], count: int | None) -> list[PageReading]:
     """How well each of a document's pages was read; none where it has no pages, or nothing is said of them.
 
-    The pages may come from a program elsewhere: of several with one number the first counts.
+    The pages may come from a program elsewhere: of several with one number the first counts, and it may say that there
+    are more than any document has.
     """
     if not count or not pages:
         return []
     found: dict[int, Page] = {}
     for page in pages:
-        found.setdefault(page.number, page)
-    left_out = ReadingReason.NOT_ANSWERED
-    return [
-        page_reading(found[number]) if number in found else PageReading(number, Reading.NOT_READ, left_out)
-        for number in range(1, count + 1)
-    ]
+        if 1 <= page.number <= count:
+            found.setdefault(page.number, page)
+    numbers = range(1, count + 1) if count <= PAGES_LISTED_MAX else sorted(found)
+    return [page_reading(found[number]) if number in found else _left_out(number) for number in numbers]
 
 
 def page_reading(page: Page) -> PageReading:
@@ -89,6 +89,10 @@ def page_reading(page: Page) -> PageReading:
         return PageReading(page.number, Reading.WELL, None, by_ocr, page.sure_share)
     reading = Reading.IN_PART if page.text.strip() else Reading.NOT_READ
     return PageReading(page.number, reading, reason, by_ocr, page.sure_share)
+
+
+def _left_out(number: int) -> PageReading:
+    return PageReading(number, Reading.NOT_READ, ReadingReason.NOT_ANSWERED)
 
 
 def may_be_read_again(pages: Iterable[Page]) -> bool:

@@ -129,7 +129,7 @@ def _warnings(pages: Sequence[Page], lost: Collection[int]) -> list[str]:
         (HARD_TO_READ, lambda page: page.confidence is not None and page.confidence < SURE_LEAST),
         (LOST_ON, lambda page: page.state in {PageState.LOST, PageState.OCR_ENDED} and page.number in lost),
         (OUT_OF_TIME_ON, lambda page: page.state is PageState.OUT_OF_TIME),
-        (NOTHING_ON, lambda page: page.state is PageState.NO_TEXT),
+        (NOTHING_ON, lambda page: page.state in {PageState.NO_TEXT, PageState.BLANK}),
         (UNKNOWN_LETTERS_ON, lambda page: page.state is PageState.UNKNOWN_SCRIPT),
     )
     chosen = [(words, [page.number for page in pages if fits(page)]) for words, fits in notes]
