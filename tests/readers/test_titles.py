@@ -42,6 +42,7 @@ def test_what_somebody_chose_is_a_title(said: str, title: str) -> None:
         ("1 Introduction ........ 3", None),
         ("Chapter 1\u2026\u2026\u2026 12", None),
         ("notes.txt", None),
+        ("INVOICE", None),
         ("And so on ...", "And so on ..."),
     ],
 )

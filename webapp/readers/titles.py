@@ -26,6 +26,13 @@ _CONTENTS = re.compile(
     r"|содержание|оглавление",
     re.IGNORECASE,
 )
+# What is above many documents of a kind tells none of them from the others.
+_KINDS = frozenset(
+    {
+        "avoir", "bill", "credit note", "factura", "facture", "fatura", "gutschrift", "invoice", "letter", "quittung",
+        "receipt", "rechnung", "recibo", "reçu", "statement", "tax invoice", "квитанция", "счет", "счёт",
+    }
+)  # fmt: skip
 # A line of a table of contents: words, dots, a page.
 _LEADERS = re.compile(r"(?:\.[ .]{3,200}|\u2026{2,200}) ?\d{0,5}$")
 _AROUND = " \t()[]<>\"'.:"
@@ -51,11 +58,12 @@ def guessed_title(markdown: str) -> str | None:
 
 
 def title_in(heading: str | None) -> str | None:
-    """A text's first heading as its title; None where that is the head or the first line of its contents."""
+    """A text's first heading as its title; None where that is the head or the first line of its contents, or a kind."""
     title = chosen_title(heading)
-    if title is None or _CONTENTS.fullmatch(title.strip(_AROUND)) or _LEADERS.search(title):
+    if title is None or _LEADERS.search(title):
         return None
-    return title
+    bare = title.strip(_AROUND).casefold()
+    return None if bare in _KINDS or _CONTENTS.fullmatch(bare) else title
 
 
 def _says_nothing(title: str) -> bool:

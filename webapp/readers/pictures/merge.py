@@ -7,13 +7,11 @@ from webapp.provider_errors import BadInput, FailureCode, ParserCrashed
 from webapp.readers.extraction import Extraction, Field, Page, PageState
 from webapp.readers.language import guess_language
 from webapp.readers.page_markdown import assemble, drop_running_heads, taken_apart
-from webapp.readers.page_reading import share_of_sure_letters
+from webapp.readers.page_reading import ReadingReason, page_reading, share_of_sure_letters
 from webapp.readers.pdf.windows import spans
 from webapp.readers.pictures.scanned import ScannedPage
 from webapp.readers.titles import guessed_title
 
-# Below this, people had better look at the page itself.
-SURE_LEAST = 0.85
 LANGUAGE_PAGES = 12
 _LOST = frozenset({PageState.LOST, PageState.OCR_ENDED, PageState.OUT_OF_TIME})
 _NOT_READ = _LOST | {PageState.UNKNOWN_SCRIPT}
@@ -126,7 +124,7 @@ def _refuse_nothing(pages: Sequence[Page], *, has_lost: bool) -> None:
 def _warnings(pages: Sequence[Page], lost: Collection[int]) -> list[str]:
     notes: Sequence[tuple[str, Callable[[Page], bool]]] = (
         (READ_BY_OCR, lambda page: page.state is PageState.OCR),
-        (HARD_TO_READ, lambda page: page.confidence is not None and page.confidence < SURE_LEAST),
+        (HARD_TO_READ, lambda page: page_reading(page).reason is ReadingReason.LOW_CONFIDENCE),
         (LOST_ON, lambda page: page.state in {PageState.LOST, PageState.OCR_ENDED} and page.number in lost),
         (OUT_OF_TIME_ON, lambda page: page.state is PageState.OUT_OF_TIME),
         (NOTHING_ON, lambda page: page.state in {PageState.NO_TEXT, PageState.BLANK}),
