@@ -22,9 +22,9 @@ MODULE = "webapp.readers.pictures.read"
 WINDOW_PAGES = 8
 MEMORY_BYTES = 1536 << 20
 WAIT_SECONDS = 1.0
-# A page takes about one second, and a window of pages less than ten. What takes longer than this would take the time
-# of all pages behind it.
-PAGE_SECONDS = 40.0
+# A page takes about one second. One that takes longer than this would take the time of all pages behind it; with other
+# pages in its window, it has some seconds more for each of them.
+PAGE_SECONDS, OTHER_PAGE_SECONDS = 40.0, 4.0
 ENGINES = ("onnxruntime", "liteparse", "pillow", "pi-heif", "pypdfium2")
 
 
@@ -119,7 +119,8 @@ class LocalOcr:
     def _read(self, numbers: Sequence[int], file: PagesOf, seconds_left: Callable[[], float]) -> Sequence[ScannedPage]:
         """Read pages in one child; where it dies, page by page, so that a bad one costs itself alone."""
         left = min(file.timeout_seconds, seconds_left())
-        seconds = min(left, self._options.page_seconds) if file.is_pdf else left
+        allowed = self._options.page_seconds + OTHER_PAGE_SECONDS * (len(numbers) - 1)
+        seconds = min(left, allowed) if file.is_pdf else left
         try:
             return self._run(numbers, file, seconds)
         except (ParserCrashed, BadInput, TimedOut) as error:
