@@ -109,7 +109,7 @@ def test_a_page_that_takes_too_long_is_said_and_read_with_the_next_run(workplace
         mixed.import_pages(pypdfium2.PdfDocument(part))
     data = io.BytesIO()
     mixed.save(data)
-    hasty, patient = (LocalExtractor(ocr=scans.reader(page_seconds=seconds)) for seconds in (0.01, 40))
+    hasty, patient = (LocalExtractor(ocr=scans.reader(page_seconds=seconds)) for seconds in (0.01, 400))
     try:
         workplace.with_extractor(hasty)
         document = workplace.processed(data.getvalue(), "mixed.pdf")
