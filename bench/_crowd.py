@@ -106,6 +106,10 @@ _ON_SQLITE = (
 
 # One of ten is kept: nothing reads it. The others were processed by an earlier version, or by this one.
 _PAGES_READ = "CASE WHEN mod(n, 100) BETWEEN 31 AND 40 THEN 0 WHEN mod(n, 2) = 1 THEN 3 END"
+# Of twenty that were read one was read in part.
+_READING = (
+    "CASE WHEN mod(n, 100) NOT BETWEEN 31 AND 40 THEN CASE WHEN mod(n, 20) = 7 THEN 'in_part' ELSE 'well' END END"
+)
 # Half are invoices. "legacy" is in the oldest twentieth alone, and "zebra" at the end of the alphabet.
 _NAME = """
 CASE WHEN mod(n, 10) < 5
@@ -149,10 +153,16 @@ _HAS_ENDED = "CASE WHEN status <> 'PROCESSING' THEN at END"
 _ON_BOTH = (
     f"""
     INSERT INTO documents (id, org_id, filename, title, content_type, size_bytes, sha256, blob_path, status, page_count,
-        pages_read, published_run_id, embedding_model, created_at, updated_at)
+        pages_read, reading, published_run_id, embedding_model, created_at, updated_at)
     SELECT id, org_id, {_NAME}, {_TITLE}, 'application/pdf', 1000 + mod(n * CAST(7919 AS bigint), 5000000), sha256,
-        'nowhere', status, 3, {_PAGES_READ}, run_id, CASE status WHEN 'READY' THEN '{MODEL}' END, at, at
+        'nowhere', status, 3, {_PAGES_READ}, {_READING}, run_id, CASE status WHEN 'READY' THEN '{MODEL}' END, at, at
     FROM made
+    """,
+    """
+    INSERT INTO document_pages (org_id, document_id, number, reading, reason, by_ocr)
+    SELECT org_id, id, 1, CASE WHEN mod(n, 20) = 7 THEN 'not_read' ELSE 'well' END,
+        CASE WHEN mod(n, 20) = 7 THEN 'ocr_off' END, false
+    FROM made WHERE mod(n, 100) NOT BETWEEN 31 AND 40
     """,
     "INSERT INTO document_words (document_id, word, org_id) "
     + " UNION ALL ".join(

@@ -23,7 +23,7 @@ DOCUMENTS = 24_000
 # A status of which there are more than are counted, and the others.
 ROWS_READ_MAX = COUNTED_MAX + 6_000
 GROWING = (
-    "documents|document_words|processing_runs|run_events|document_processing_jobs|provider_calls|chunks|"
+    "documents|document_pages|document_words|processing_runs|run_events|document_processing_jobs|provider_calls|chunks|"
     "stats_minute|stats_hour|stats_day"
 )
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from tests.local_providers import ROOT
-from webapp.providers.local.ocr import LocalOcr, OcrOptions
+from webapp.providers.local.ocr import PAGE_SECONDS, LocalOcr, OcrOptions
 from webapp.providers.models import ocr
 from webapp.providers.models.wheel import BuildError
 
@@ -98,7 +98,7 @@ def font(size: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(path, size)
 
 
-def reader(languages: Sequence[str] = ("ru",)) -> LocalOcr:
+def reader(languages: Sequence[str] = ("ru",), page_seconds: float = PAGE_SECONDS) -> LocalOcr:
     """OCR with the models of the tests."""
     folder = Path(os.environ.get("MODELS_DIR") or ROOT / ".cache" / "models")
     ocr.ensure(folder)
@@ -107,7 +107,7 @@ def reader(languages: Sequence[str] = ("ru",)) -> LocalOcr:
             ocr.ensure_language(folder, "rus")
         except BuildError as error:
             _missing(str(error))
-    return LocalOcr(OcrOptions(folder, tuple(languages)))
+    return LocalOcr(OcrOptions(folder, tuple(languages), page_seconds=page_seconds))
 
 
 def _missing(what: str) -> NoReturn:

@@ -17,8 +17,10 @@ from webapp.config import Settings
 from webapp.db import engines, reading, transaction
 from webapp.db.half_sent import end_half_sent
 from webapp.pipeline import publish
+from webapp.pipeline.description import description_of
 from webapp.providers.local.extract import LocalExtractor
-from webapp.readers.extraction import Extraction
+from webapp.readers.extraction import Extraction, Page
+from webapp.readers.filetypes import PDF
 from webapp.runs.stages import PUBLISH
 from webapp.search import index, values
 from webapp.search.index import NewChunk
@@ -61,13 +63,15 @@ def publish_large(place: Workplace, first: int) -> float:
     chunks = chunks_of(context.document_id, first)
     with reading(place.org_id):
         stored = index.stored_chunks(place.org_id, context.document_id)
+    pages = tuple(Page(number, "text") for number in range(1, 3_001))
+    extraction = Extraction("tests", "1", "text", pages=pages, page_count=3_000, title="Large")
     result = publish.Result(
-        extraction=Extraction("tests", "1", "text", page_count=3_000),
+        extraction=extraction,
         chunks=chunks,
         stored=stored,
         embedding=chunks[0].embedding,
         model="hashed-words-64",
-        title="Large",
+        description=description_of(extraction, PDF),
         artifacts={},
         found_values=values.values_in(chunks, []),
     )

@@ -1,12 +1,15 @@
 """Scans in the pipeline: windows of pages are checkpoints, and pictures without text are kept."""
 
+import io
 from collections.abc import Iterator
 
+import pypdfium2
 import pytest
 from PIL import Image
 
-from tests import scans
+from tests import samples, scans
 from tests.pipeline.workplace import Crash, Workplace
+from webapp.documents.page_model import DocumentPage
 from webapp.documents.states import EventKind
 from webapp.jobs.interruptions import OutOfTime
 from webapp.pipeline.kept_parts import PartsOfFile
@@ -87,11 +90,41 @@ def test_a_run_out_of_time_keeps_what_it_read_for_the_next_one(scanning: Workpla
     assert scanning.document(document_id).status == "PROCESSING"
 
 
-def test_pages_without_text_are_not_counted_as_read(scanning: Workplace) -> None:
-    blank = Image.new("L", SMALL, 255)
-    data = scans.as_bytes(scans.page(["The only page with text"], 30, SMALL), "TIFF", [blank, blank])
+def how_read(workplace: Workplace) -> list[tuple[str, str | None, bool]]:
+    return [(page.reading, page.reason, page.by_ocr) for page in workplace.all(DocumentPage)]
+
+
+def test_a_blank_page_is_read_and_a_picture_without_text_is_not(scanning: Workplace) -> None:
+    blank, drawing = Image.new("L", SMALL, 240), Image.linear_gradient("L").resize(SMALL)
+    data = scans.as_bytes(scans.page(["The only page with text"], 30, SMALL), "TIFF", [blank, drawing])
     document = scanning.processed(data, "fax.tiff")
-    assert (document.status, document.page_count, document.pages_read) == ("READY", 3, 1)
+    assert (document.status, document.page_count, document.pages_read) == ("READY", 3, 2)
+    assert (document.reading, document.is_partly_read, document.kind) == ("in_part", True, "picture")
+    assert how_read(scanning) == [("well", None, True), ("well", "blank", False), ("not_read", "no_text", False)]
+
+
+def test_a_page_that_takes_too_long_is_said_and_read_with_the_next_run(workplace: Workplace) -> None:
+    mixed = pypdfium2.PdfDocument.new()
+    for part in (samples.report_pdf(1), scan(1)):
+        mixed.import_pages(pypdfium2.PdfDocument(part))
+    data = io.BytesIO()
+    mixed.save(data)
+    hasty, patient = (LocalExtractor(ocr=scans.reader(page_seconds=seconds)) for seconds in (0.01, 400))
+    try:
+        workplace.with_extractor(hasty)
+        document = workplace.processed(data.getvalue(), "mixed.pdf")
+        assert (document.pages_read, document.reading) == (1, "in_part")
+        assert how_read(workplace) == [("well", None, False), ("not_read", "time_limit", False)]
+        assert document.warnings == ["Page 2 could not be read: OCR took too long there."]
+        workplace.with_extractor(patient)
+        workplace.reprocess(document.id)
+        workplace.process()
+    finally:
+        hasty.close()
+        patient.close()
+    document = workplace.document(document.id)
+    assert (document.pages_read, document.reading) == (2, "well")
+    assert how_read(workplace) == [("well", None, False), ("well", None, True)]
 
 
 def test_a_picture_without_text_is_kept(scanning: Workplace) -> None:

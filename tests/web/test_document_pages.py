@@ -59,12 +59,19 @@ def test_a_document_shows_its_text(browser: Browser, shelf: Shelf) -> None:
 
 def test_notes_of_the_reader_say_whether_pages_are_missing(app: Flask, browser: Browser, shelf: Shelf) -> None:
     document_id = shelf["report"]
-    for pages_read, words in ((3, "How it was read"), (2, "Read in part")):
+    for reading, pages_read, words in (
+        ("well", 3, "How"),
+        (None, 3, "How"),
+        (None, 2, "Read in"),
+        ("in_part", 3, "Read in"),
+    ):
         with app.app_context(), transaction(everywhere=True) as session:
             document = session.get_one(Document, UUID(document_id))
             document.warnings, document.pages_read = ["OCR read page 1 from its picture."], pages_read
+            document.reading = reading
         page = browser.get(f"/documents/{document_id}").text
-        assert (words in page, "OCR read page 1" in page) == (True, True)
+        assert re.findall(r'notice-title">(How|Read in)', page) == [words]
+        assert "OCR read page 1" in page
 
 
 def test_each_page_of_a_text_can_be_addressed(browser: Browser, shelf: Shelf) -> None:

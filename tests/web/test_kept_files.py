@@ -35,7 +35,7 @@ def test_programs_are_told(app: Flask, program: Program) -> None:
 
     body = read_json(program.get("/documents"))
     assert {each["id"]: each["kept"] for each in body["documents"]} == {kept: True, read: False}
-    assert body["counts"] == {"PROCESSING": 0, "READY": 1, "kept": 1, "FAILED": 0, "TIMED_OUT": 0}
+    assert body["counts"] == {"PROCESSING": 0, "READY": 1, "partly_read": 0, "kept": 1, "FAILED": 0, "TIMED_OUT": 0}
     for status, ids in (("kept", [kept]), ("KEPT", [kept]), ("ready", [read]), ("READY", [read]), ("failed", [])):
         found = read_json(program.get(f"/documents?status={status}"))["documents"]
         assert [each["id"] for each in found] == ids, status

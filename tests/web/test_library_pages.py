@@ -85,7 +85,7 @@ def test_filters_and_orders(app: Flask, browser: Browser, program: Program) -> N
     assert names("?sort=largest")[0] == "Zebra.txt"
     assert names("")[0] == "Zebra.txt"
     assert read_json(program.get("/documents"))["counts"] == {
-        "PROCESSING": 0, "READY": 2, "kept": 0, "FAILED": 1, "TIMED_OUT": 0,
+        "PROCESSING": 0, "READY": 2, "partly_read": 0, "kept": 0, "FAILED": 1, "TIMED_OUT": 0,
     }  # fmt: skip
     page = browser.get("/?status=failed&sort=name").text
     assert "The file is damaged" in page

@@ -37,7 +37,11 @@ NAMES = (
     ("timed_out", "contract"),
     ("", "nothing"),
 )
-LIBRARY = [f"/documents?sort={sort}&status={status}" for sort in SORTS for status in ("", "ready", "kept", "failed")]
+LIBRARY = [
+    f"/documents?sort={sort}&status={status}"
+    for sort in SORTS
+    for status in ("", "ready", "partly_read", "kept", "failed")
+]
 NAMED = [f"/documents?sort={sort}&status={status}&q={q}" for sort in SORTS[:2] for status, q in NAMES]
 OPS = [
     "/ops",

@@ -179,7 +179,7 @@ def test_a_text_is_cut_between_pages_where_it_can_be() -> None:
     parts = markdown.parts(pages)
     assert [[piece.number for piece in part] for part in parts] == [[1, 2], [3, 4], [5, 6], [7]]
     assert markdown.part_of_page(parts, 6) == 2
-    assert markdown.part_of_page(parts, 99) == 0
+    assert markdown.part_of_page(parts, 99) == 3
 
 
 def test_a_page_that_is_too_long_goes_on_in_the_next_part() -> None:

@@ -44,14 +44,16 @@ def belongs_to_run() -> ForeignKeyConstraint:
 # read. `webapp.library.status_filter` asks for these rows in the same words, by which both databases find the indexes.
 KEPT = "status = 'READY' AND pages_read = 0"
 NOT_KEPT = "status <> 'READY' OR pages_read IS NULL OR pages_read <> 0"
+# Ready, and some of its text is missing or may be wrong.
+PARTLY_READ = "status = 'READY' AND reading = 'in_part'"
 _ORDERS = ("created_at", "filename", "size_bytes")
 IS_PART = "parent_id IS NOT NULL"
 
 
-def _library_index(name: str, *columns: str, where: str) -> Index:
+def _library_index(name: str, *columns: str, where: str, asks: str = "pages_read") -> Index:
     """An index of an org's documents in an order. It ends with what its condition asks, so that it answers alone."""
     condition = text(where)
-    return Index(name, "org_id", *columns, "id", "pages_read", postgresql_where=condition, sqlite_where=condition)
+    return Index(name, "org_id", *columns, "id", asks, postgresql_where=condition, sqlite_where=condition)
 
 
 def _partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
@@ -81,10 +83,13 @@ class Document(Base):
             name="part",
         ),
         CheckConstraint("pages_read >= 0", name="pages_read"),
+        CheckConstraint("reading IN ('well', 'in_part')", name="reading"),
+        CheckConstraint("(document_date IS NULL) = (document_date_from IS NULL)", name="document_date"),
         # Two for each order of the library. The whole library is read as its statuses, merged; files that nothing
         # reads lie apart, so that neither they nor the ready ones are looked for among the others.
         *(_library_index(f"ix_documents_org_id_status_{by}_id", "status", by, where=NOT_KEPT) for by in _ORDERS),
         *(_library_index(f"ix_documents_kept_{by}", by, where=KEPT) for by in _ORDERS),
+        *(_library_index(f"ix_documents_partly_{by}", by, where=PARTLY_READ, asks="reading") for by in _ORDERS),
         # Tells the models that an org's vectors are of, without reading all documents.
         Index("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
     )
@@ -108,9 +113,17 @@ class Document(Base):
     status: Mapped[str] = mapped_column(Text, default="PROCESSING")
     title: Mapped[str | None] = mapped_column(Text)
     page_count: Mapped[int | None] = mapped_column(Integer)
-    # The pages that gave text: 0 where nothing here reads the file, NULL where its format has no pages, and for
-    # documents that were processed before this column.
+    # The pages that were read, well or in part: 0 where nothing here reads the file, NULL where its format has no
+    # pages, and for documents that were processed before this column.
     pages_read: Mapped[int | None] = mapped_column(Integer)
+    # How well what is served was read; NULL where nothing was, and for documents from before these columns.
+    reading: Mapped[str | None] = mapped_column(Text)
+    # Whether nobody called the document so, and its title is its first heading.
+    title_is_guess: Mapped[bool | None]
+    kind: Mapped[str | None] = mapped_column(Text)
+    # The day that it is of, and what says so: the kind of a field, a mail, or the file's metadata.
+    document_date: Mapped[date | None] = mapped_column(Date)
+    document_date_from: Mapped[str | None] = mapped_column(Text)
     language: Mapped[str | None] = mapped_column(Text)
     # Nobody who shows a document needs it, and to read 50 of them takes longer than the rest of a page.
     embedding: Mapped[Any | None] = mapped_column(Embedding, deferred=True)
@@ -135,6 +148,16 @@ class Document(Base):
     def is_kept(self) -> bool:
         """Whether it is a file that nothing here reads, and nothing is left to do."""
         return self.status == DocumentStatus.READY and self.pages_read == 0
+
+    @property
+    def is_partly_read(self) -> bool:
+        """Whether some of the text that is served is missing, or may be wrong."""
+        return self.has_text and self.reading == "in_part"
+
+    @property
+    def chosen_title(self) -> str | None:
+        """Its title, unless that is a guess."""
+        return None if self.title_is_guess else self.title
 
 
 class DocumentWord(Base):

@@ -34,7 +34,7 @@ from webapp.db.bounded import plan_by_indexes
 from webapp.documents.model import Document
 from webapp.library import lookup, names
 from webapp.library.lookup import DocumentRow
-from webapp.library.status_filter import StatusFilter, listed_as
+from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter, listed_as
 
 FEW = 5_000
 WALKED_MAX = 6_000
@@ -142,7 +142,7 @@ def page(
     not the last one, though it may have fewer rows than `limit`, or none.
     """
     plan_by_indexes()
-    order = _Order(org_id, [status] if status else list(StatusFilter), sort, cursor)
+    order = _Order(org_id, [status] if status else WHOLE_LIBRARY, sort, cursor)
     found, next_cursor = _filtered(order, q, limit) if q.strip() else _first(order, _walk(order, limit + 1), limit)
     return GridPage(lookup.rows(org_id, found), next_cursor)
 

@@ -13,8 +13,11 @@ from webapp.db.bounded import Count, distinct_values, up_to_most
 from webapp.documents.blob_layout import answers_folder, content_of
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
 from webapp.library import contents
+from webapp.library.pages import pages_in_part
 from webapp.library.searchable import WORDS
 from webapp.library.status_filter import StatusFilter, listed_as
+
+PAGES_IN_PART = "pages_in_part"
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def embedding_models(org_id: UUID) -> list[str]:
 
 
 def counts(org_id: UUID) -> dict[StatusFilter, Count]:
-    """How many documents of an org have each status; those that nothing reads are counted beside the ready ones."""
+    """How many documents of an org are listed as each; those that are read in part are among the ready ones, too."""
     counted = [
         up_to_most(select(Document.id).where(Document.org_id == org_id, listed_as(status))) for status in StatusFilter
     ]
@@ -94,7 +97,7 @@ def counts(org_id: UUID) -> dict[StatusFilter, Count]:
 
 
 def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
-    """How many fields, tables and runs a document has, files of words, and parts if it is a container, in one query."""
+    """How many of each there are in one query: fields, tables, runs, files of words, pages read in part, and parts."""
     kinds: dict[str, tuple[type[Any], tuple[ColumnElement[bool], ...]]] = {
         "fields": (DocumentField, ()),
         "tables": (DocumentTable, ()),
@@ -105,9 +108,10 @@ def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
         select(func.count()).where(kind.org_id == org_id, kind.document_id == document_id, *those).scalar_subquery()
         for kind, those in kinds.values()
     ]
+    counted.append(pages_in_part(org_id, document_id))
     parts = select(func.count()).where(Document.org_id == org_id, Document.parent_id == document_id)
     numbers = session().execute(select(*counted, parts.scalar_subquery())).one()
-    return dict(zip((*kinds, "parts"), numbers, strict=True))
+    return dict(zip((*kinds, PAGES_IN_PART, "parts"), numbers, strict=True))
 
 
 def published_run(org_id: UUID, document_id: UUID) -> ProcessingRun | None:

@@ -21,6 +21,7 @@ from webapp.providers.ports import AnyExtractor, RemoteExtractor
 from webapp.readers.cleaning import clean_extraction, clean_line
 from webapp.readers.extraction import Extraction
 from webapp.readers.filetypes import filetype
+from webapp.readers.page_reading import may_be_read_again
 from webapp.readers.pictures.words_file import packed
 from webapp.runs.stages import EXTRACT, INDEX, SAVE_MARKDOWN, UNPACK
 
@@ -107,6 +108,7 @@ def cache_path(source: Source, extractor: AnyExtractor) -> str:
 
 def _compute(context: StageContext, source: Source) -> Extracted:
     source = opened(context, source)
+    context.content_type = source.content_type
     remote = context.providers.remote_for(source.content_type)
     extractor: AnyExtractor = remote or context.providers.extractor
     path = cache_path(source, extractor)
@@ -123,10 +125,12 @@ def _compute(context: StageContext, source: Source) -> Extracted:
 
 def _cached(context: StageContext, path: str) -> Extraction | None:
     try:
-        return Extraction.from_json(context.providers.blobs.read_bytes(path))
+        found = Extraction.from_json(context.providers.blobs.read_bytes(path))
     except (BlobMissing, ValueError):
         # An unreadable one is replaced.
         return None
+    # To process a document again is to try such pages again.
+    return None if may_be_read_again(found.pages) else found
 
 
 def _read(context: StageContext, source: Source, path: str) -> Extraction:

@@ -13,18 +13,21 @@ from sqlalchemy import Table, Update, bindparam, delete, insert, update
 from webapp.clock import new_id
 from webapp.db import Base, reading, session
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
+from webapp.documents.page_model import DocumentPage
 from webapp.library import names
 from webapp.library.searchable import WORDS
 from webapp.pipeline import replaced
 from webapp.pipeline.artifacts import clear_away
 from webapp.pipeline.chunk import StagedChunk, load_chunks
 from webapp.pipeline.connect import follow_up
+from webapp.pipeline.description import Description, description_of
 from webapp.pipeline.embed import Vector, embed_missing, load_vectors
 from webapp.pipeline.extract import keep_extraction, load_extraction
-from webapp.pipeline.markdown import find_headings, unmark
+from webapp.pipeline.source import find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.readers.extraction import Extraction, Field
+from webapp.readers.page_reading import PageReading
 from webapp.runs import lifecycle, transitions
 from webapp.runs.stages import PUBLISH
 from webapp.search import index, values
@@ -33,7 +36,6 @@ from webapp.search.values import NamedValue
 from webapp.statistics import incidents
 from webapp.statistics.incidents import IncidentName
 
-TITLE_CHARACTERS_MAX = 300
 # Of so many passages and more, a new result that has less than half is worth an alert.
 LOSS_PASSAGES_MIN = 20
 # The artifacts that readers are served: a document has its Markdown, a scan its words, a recording all others.
@@ -51,7 +53,7 @@ class Result:
     embedding: Vector | None
     """The document's vector, the mean of its passages'; None where it does not change."""
     model: str
-    title: str | None
+    description: Description
     artifacts: Mapping[str, str]
     found_values: values.FoundValues
 
@@ -90,7 +92,7 @@ def _gather(context: StageContext) -> Result:
         stored=stored,
         embedding=mean_direction([vectors[chunk.sha256] for chunk in with_vectors]) if vectors else None,
         model=model,
-        title=_title(extraction),
+        description=description_of(extraction, context.content_type or find_source(context).content_type),
         artifacts=_published(context),
         found_values=values.values_in(
             chunks, [NamedValue(each.name, each.value, each.page, each.kind) for each in extraction.fields]
@@ -139,20 +141,6 @@ def _new_chunk(chunk: StagedChunk, vectors: Mapping[str, Vector] | None, model: 
     )
 
 
-def _title(extraction: Extraction) -> str | None:
-    """The file's own title, else its first heading; none where the reader gave an empty one: the name says more."""
-    if extraction.title is not None:
-        return extraction.title[:TITLE_CHARACTERS_MAX] or None
-    headings = find_headings(unmark(extraction.markdown, extraction.page_count).text[:5_000])
-    return headings.paths[0] or None if headings.paths else None
-
-
-def _pages_read(extraction: Extraction) -> int | None:
-    """How many pages gave text; None where the format has no pages, or the reader does not tell which text is whose."""
-    # Never 0, which means a file that nothing reads: there is text, or this would not be published.
-    return sum(1 for page in extraction.pages if page.text.strip()) or None
-
-
 def _store(context: StageContext, result: Result) -> Stored:
     org_id, document_id = context.org_id, context.document_id
     # Before its passages: all who lock these lock the document's row first.
@@ -165,6 +153,7 @@ def _store(context: StageContext, result: Result) -> Stored:
     values.add(org_id, document_id, result.found_values)
     _add_fields(org_id, document_id, result.extraction.fields)
     _add_tables(org_id, document_id, result.extraction)
+    _add_pages(org_id, document_id, result.description.pages)
     paths = [{"kind": kind, "path": path} for kind, path in result.artifacts.items()]
     _add(Artifact, org_id, document_id, paths)
     _describe(context, result)
@@ -172,17 +161,22 @@ def _store(context: StageContext, result: Result) -> Stored:
 
 
 def _describe(context: StageContext, result: Result) -> None:
-    extraction = result.extraction
+    extraction, described = result.extraction, result.description
     known: dict[str, Any] = {
-        "title": result.title,
+        "title": described.title,
+        "title_is_guess": described.title_is_guess,
+        "kind": described.kind,
+        "document_date": described.document_date,
+        "document_date_from": described.document_date_from,
         "page_count": extraction.page_count,
-        "pages_read": _pages_read(extraction),
+        "pages_read": described.pages_read,
+        "reading": described.reading.value,
         "language": extraction.language,
         "warnings": list(extraction.warnings) or None,
     }
     if result.embedding is not None:
         known |= {"embedding": result.embedding, "embedding_model": result.model}
-    names.rename(context.org_id, context.document_id, result.title)
+    names.rename(context.org_id, context.document_id, described.title)
     row = {"org": context.org_id, "document": context.document_id, **{f"to_{name}": known[name] for name in known}}
     session().execute(_described_by(*known), row)
 
@@ -199,7 +193,7 @@ def _remove_old(org_id: UUID, document_id: UUID, artifacts: Mapping[str, str]) -
     """Remove the old result, except for its passages."""
     replaced.remember(org_id, document_id, kept=set(artifacts.values()))
     values.remove(org_id, document_id)
-    for table in (DocumentField, DocumentTable, Artifact):
+    for table in (DocumentField, DocumentTable, DocumentPage, Artifact):
         of_document = (table.org_id == org_id, table.document_id == document_id)
         session().execute(delete(table).where(*of_document), execution_options={"synchronize_session": False})
 
@@ -243,6 +237,20 @@ def _add_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> None
         for ordinal, table in enumerate(extraction.tables)
     ]
     _add(DocumentTable, org_id, document_id, rows)
+
+
+def _add_pages(org_id: UUID, document_id: UUID, pages: Sequence[PageReading]) -> None:
+    rows = [
+        {
+            "number": page.number,
+            "reading": page.reading.value,
+            "reason": page.reason.value if page.reason else None,
+            "by_ocr": page.by_ocr,
+            "sure_share": _share(page.sure_share),
+        }
+        for page in pages
+    ]
+    _add(DocumentPage, org_id, document_id, rows)
 
 
 def _share(confidence: float | None) -> float | None:

@@ -89,6 +89,8 @@ class StageContext:
     save_after_seconds: float = field(default_factory=lambda: SAVE_AFTER_SECONDS)
     is_first_result: bool = False
     """Whether nothing of this document was published before, as far as the attempt has looked."""
+    content_type: str | None = None
+    """The kind of its file, as far as the attempt has looked."""
     has_paid: bool = False
     """Whether a paid call was made in the current step."""
     _unsaved: list[Unsaved] = field(init=False, default_factory=list)

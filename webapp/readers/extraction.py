@@ -67,9 +67,15 @@ class PageState(StrEnum):
     UNKNOWN_SCRIPT = "unknown_script"
     """It was tried, and no data for its letters is installed."""
     NO_TEXT = "no_text"
-    """It was tried, and nothing is written there; or the page is blank."""
+    """Something is there, and no text was found on it."""
+    BLANK = "blank"
+    """Nothing is on the page."""
     LOST = "lost"
-    """It could not be read."""
+    """The page could not be opened or drawn."""
+    OCR_ENDED = "ocr_ended"
+    """OCR ended on its picture."""
+    OUT_OF_TIME = "out_of_time"
+    """OCR took longer for its picture than one page may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,10 @@ class Page:
     """How sure OCR is of its letters, on average."""
     turned: int = 0
     """By how many degrees, against the clock, the page's picture is turned to be upright."""
+    sure_share: float | None = None
+    """The share of its letters that are in words of which their reader was sure; None where it does not say."""
+    is_damaged: bool = False
+    """Whether the text that the file holds for the page is not what people see there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +106,9 @@ class Extraction(TypedJson):
     pages; formats without pages have no such line. `partial` means that something is known to
     be missing; `warnings` say what a reader should know either way. `vectors_max` is how many
     passages, from the first one on, get vectors; the others are found by their words alone. An empty
-    `title` means that the file's name says more than its first heading. `parts` is how many files lie in it, which
-    become documents of their own; None where nobody has looked.
+    `title` means that the file's name says more than its first heading; `title_is_guess` that nobody called the
+    document so, and the title is its first heading. `created` is the day on which the file says that it was made.
+    `parts` is how many files lie in it, which become documents of their own; None where nobody has looked.
     """
 
     extractor: str
@@ -113,3 +124,5 @@ class Extraction(TypedJson):
     warnings: tuple[str, ...] = ()
     vectors_max: int | None = None
     parts: int | None = None
+    title_is_guess: bool = False
+    created: str | None = None

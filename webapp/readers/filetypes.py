@@ -19,6 +19,18 @@ OLE, RTF = "application/x-ole-storage", "application/rtf"
 DOC, XLS, PPT = "application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint"
 MSG = "application/vnd.ms-outlook"
 _PICTURES, _SOUND, _ARCHIVES = "pictures of pages", "recordings", "archives"
+MAIL_FAMILY = "mail"
+# What a file is to people, by its group; whatever else is read is text.
+_FAMILIES = {
+    "EPUB": "book",
+    "Excel": "spreadsheet",
+    "CSV tables": "spreadsheet",
+    "PowerPoint": "slides",
+    "e-mail": MAIL_FAMILY,
+    _PICTURES: "picture",
+    _SOUND: "recording",
+}
+_OPEN_FAMILIES = {OPEN + "spreadsheet": "spreadsheet", OPEN + "presentation": "slides"}
 _TEXT = "webapp.readers.text:parse_text"
 _MAIL = "webapp.readers.mail.read:"
 _DATA = "webapp.readers.data.read:"
@@ -62,6 +74,13 @@ class FileType:
     def is_old(self) -> bool:
         """Whether it is a file of an old Office version or of Outlook, of which not all can be read."""
         return self.reader == _OLD
+
+    @property
+    def family(self) -> str | None:
+        """What such a file is to people; None where nobody reads it."""
+        if not self.group:
+            return None
+        return _OPEN_FAMILIES.get(self.content_type) or _FAMILIES.get(self.group, "text")
 
     @property
     def badge(self) -> str:

@@ -9,7 +9,8 @@ from webapp.readers.cleaning import clean_text
 from webapp.readers.encoding import decode
 from webapp.readers.extraction import Extraction
 from webapp.readers.language import guess_language
-from webapp.readers.page_markdown import first_heading, without_marks
+from webapp.readers.page_markdown import without_marks
+from webapp.readers.titles import guessed_title
 from webapp.sandbox.child import Report
 
 NAME = "local"
@@ -19,11 +20,14 @@ def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     """Read the text file at `source`; the answer is an Extraction as plain data."""
     text, warnings = read_text(arguments)
     report.progress(0.9)
+    title = guessed_title(text) if arguments["markdown"] else None
     extraction = Extraction(
         extractor=NAME,
         version="",
         markdown=text,
-        title=first_heading(text) if arguments["markdown"] else None,
+        title=title,
+        # A note that begins with a heading of the first level gives itself a title.
+        title_is_guess=title is not None and not text.lstrip().startswith("# "),
         language=guess_language(text),
         warnings=warnings,
     )

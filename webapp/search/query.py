@@ -36,6 +36,7 @@ class Hit:
     score: float
     time_from: float | None = None
     time_to: float | None = None
+    title_is_guess: bool = False
 
 
 def search(org_id: UUID, text: str, vectors: Sequence[QueryVector], limit: int, folder: Path) -> list[Hit]:
@@ -75,7 +76,7 @@ def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
 
 
 def _hits(org_id: UUID, ids: Sequence[UUID], scores: dict[UUID, float]) -> list[Hit]:
-    columns = select(Chunk, Document.filename, Document.title).join(
+    columns = select(Chunk, Document.filename, Document.title, Document.title_is_guess).join(
         Document, (Document.org_id == Chunk.org_id) & (Document.id == Chunk.document_id)
     )
     rows = session().execute(columns.where(Chunk.org_id == org_id, Chunk.id.in_(ids)))
@@ -83,7 +84,7 @@ def _hits(org_id: UUID, ids: Sequence[UUID], scores: dict[UUID, float]) -> list[
     return [_hit(*found[chunk_id], scores[chunk_id]) for chunk_id in ids if chunk_id in found]
 
 
-def _hit(chunk: Chunk, filename: str, title: str | None, score: float) -> Hit:
+def _hit(chunk: Chunk, filename: str, title: str | None, is_guess: bool | None, score: float) -> Hit:
     return Hit(
         chunk_id=chunk.id,
         document_id=chunk.document_id,
@@ -96,4 +97,5 @@ def _hit(chunk: Chunk, filename: str, title: str | None, score: float) -> Hit:
         score=round(score, 6),
         time_from=chunk.time_from,
         time_to=chunk.time_to,
+        title_is_guess=bool(is_guess),
     )

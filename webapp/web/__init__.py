@@ -20,6 +20,7 @@ from webapp.web.document import (
     document_pages,
     password_pages,
     picture_pages,
+    reading_pages,
     searchable_pages,
 )
 from webapp.web.errors import Problem, init_errors
@@ -52,6 +53,7 @@ _PAGES = (
     ops_pages,
     password_pages,
     picture_pages,
+    reading_pages,
     searchable_pages,
     reprocess_pages,
     search_pages,

@@ -67,6 +67,22 @@ class DocumentView:
         return self.document.title
 
     @property
+    def title_is_guess(self) -> bool:
+        """Whether nobody called the document so: its title is its first heading."""
+        return bool(self.document.title_is_guess)
+
+    @property
+    def listed_as(self) -> str:
+        """The word for it, as the library's filters have it: of what is ready, they know what is read in part."""
+        return "partly_read" if self.status == "ready" and self.document.is_partly_read else self.status
+
+    @property
+    def pages_read(self) -> int | None:
+        """How many pages were read, well or in part, where some were not."""
+        read, count = self.document.pages_read, self.document.page_count
+        return read if read is not None and count is not None and read < count else None
+
+    @property
     def content_type(self) -> str:
         return self.document.content_type
 

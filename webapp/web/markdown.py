@@ -48,12 +48,23 @@ def parts(found: Sequence[MarkdownPage]) -> list[list[MarkdownPage]]:
 
 
 def part_of_page(found: Sequence[Sequence[MarkdownPage]], page: int) -> int:
-    """The index of the part in which a page begins; the first where there is no such page."""
-    return next((index for index, part in enumerate(found) if any(piece.number == page for piece in part)), 0)
+    """The index of the part in which a page begins; of one without text, that in which it would be."""
+    has_it = (index for index, part in enumerate(found) if any(piece.number == page for piece in part))
+    before = [index for index, part in enumerate(found) if (part[0].number or 0) <= page]
+    return next(has_it, before[-1] if before else 0)
 
 
-def rendered(found: Sequence[Sequence[MarkdownPage]], index: int) -> list[RenderedPiece]:
-    """One part as HTML."""
+def rendered(
+    found: Sequence[Sequence[MarkdownPage]], index: int, without_text: Sequence[int] = ()
+) -> list[RenderedPiece]:
+    """One part as HTML, with an empty piece for each of these pages that belongs between its own ones."""
+    first = 0 if index == 0 else found[index][0].number or 0
+    end = found[index + 1][0].number if index + 1 < len(found) else None
+    empty = [RenderedPiece(n, Markup(), is_start=True) for n in without_text if n > first and (end is None or n < end)]
+    return sorted([*_rendered(found, index), *empty], key=lambda piece: piece.page or 0)
+
+
+def _rendered(found: Sequence[Sequence[MarkdownPage]], index: int) -> list[RenderedPiece]:
     before = found[index - 1][-1].number if index else None
     result = []
     for piece in found[index]:

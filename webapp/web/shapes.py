@@ -3,7 +3,10 @@
 from typing import Any
 
 from webapp.documents.model import Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.documents.page_model import DocumentPage
 from webapp.library.intake import Ingested
+from webapp.pipeline.description import GUESSED_DATES
+from webapp.readers.page_reading import Reading
 from webapp.search.model import Chunk
 from webapp.search.query import Hit
 from webapp.web.document_view import DocumentView
@@ -20,6 +23,17 @@ def field_json(field: DocumentField) -> dict[str, Any]:
         "kind": field.kind,
         "normalized": field.normalized,
         "doubt": field.doubt,
+    }
+
+
+def page_json(page: DocumentPage) -> dict[str, Any]:
+    """How well a page was read, for programs."""
+    return {
+        "number": page.number,
+        "reading": page.reading,
+        "reason": page.reason,
+        "by_ocr": page.by_ocr,
+        "sure_share": page.sure_share,
     }
 
 
@@ -58,7 +72,12 @@ def chunk_json(chunk: Chunk) -> dict[str, Any]:
 
 def brief_json(document: Document) -> dict[str, Any]:
     """What names a document."""
-    return {"id": document.id, "filename": document.filename, "title": document.title}
+    return {
+        "id": document.id,
+        "filename": document.filename,
+        "title": document.title,
+        "title_is_guess": document.title_is_guess,
+    }
 
 
 def document_json(view: DocumentView) -> dict[str, Any]:
@@ -68,6 +87,11 @@ def document_json(view: DocumentView) -> dict[str, Any]:
         "id": document.id,
         "filename": document.filename,
         "title": document.title,
+        "title_is_guess": document.title_is_guess,
+        "kind": document.kind,
+        "document_date": document.document_date.isoformat() if document.document_date else None,
+        "document_date_from": document.document_date_from,
+        "document_date_is_guess": document.document_date_from in GUESSED_DATES if document.document_date else None,
         "content_type": document.content_type,
         "size_bytes": document.size_bytes,
         "sha256": document.sha256,
@@ -76,6 +100,7 @@ def document_json(view: DocumentView) -> dict[str, Any]:
         "status": document.status,
         "page_count": document.page_count,
         "pages_read": document.pages_read,
+        "reading": Reading.NOT_READ.value if document.is_kept else document.reading,
         "kept": document.is_kept,
         "needs_password": view.needs_password,
         "language": document.language,
@@ -142,6 +167,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "chunk_id": hit.chunk_id,
         "filename": hit.filename,
         "title": hit.title,
+        "title_is_guess": hit.title_is_guess,
         "text": hit.text,
         "heading": hit.heading,
         "page_from": hit.page_from,

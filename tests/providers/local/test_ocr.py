@@ -124,7 +124,7 @@ def test_each_page_of_a_file_is_a_page(extractor: LocalExtractor, tmp_path: Path
     found = extract(extractor, tmp_path, scans.as_bytes(pages[0], kind, pages[1:]), content_type)
     assert found.page_count == 3
     assert [page.text for page in found.pages] == ["The first page", "", "The third page"]
-    assert [page.state for page in found.pages] == [PageState.OCR, PageState.NO_TEXT, PageState.OCR]
+    assert [page.state for page in found.pages] == [PageState.OCR, PageState.BLANK, PageState.OCR]
     assert "No text was found on page 2." in found.warnings
 
 

@@ -43,9 +43,9 @@ def test_a_long_scan_has_no_fields(pages: int, has_fields: bool) -> None:
 
 
 def test_a_page_whose_reader_ended_is_said_to_be_unread() -> None:
-    lost = ScannedPage(2, "", "", 0.0, 0.0, is_lost=True)
+    lost = ScannedPage(2, "", "", 0.0, 0.0, lost_as=PageState.OCR_ENDED)
     found = read(scanned(1), lost, scanned(3))
-    assert [page.state for page in found.pages] == [PageState.OCR, PageState.LOST, PageState.OCR]
+    assert [page.state for page in found.pages] == [PageState.OCR, PageState.OCR_ENDED, PageState.OCR]
     assert found.partial
     assert LOST_ON.format(pages="2") in found.warnings
     with pytest.raises(ParserCrashed):

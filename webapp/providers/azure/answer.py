@@ -14,6 +14,8 @@ from webapp.providers.ports import Window
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import PAGE_MARK, Extraction, Page, Table, Word
 from webapp.readers.language import guess_language
+from webapp.readers.page_reading import share_of_sure_letters
+from webapp.readers.titles import chosen_title
 
 CODE_POINTS = "unicodeCodePoint"
 ROWS_MAX, COLUMNS_MAX, CELLS_MAX = 10_000, 500, 200_000
@@ -87,7 +89,8 @@ def _page(page: Mapping[str, Any], markdown: str) -> Page:
         for word in items(page, "words")
     )
     width, height = number(page, "width"), number(page, "height")
-    return Page(whole(page, "pageNumber"), lines or markdown, width, height, words)
+    sure_share = share_of_sure_letters(words)
+    return Page(whole(page, "pageNumber"), lines or markdown, width, height, words, sure_share=sure_share)
 
 
 def _marked(pages: Sequence[Page], markdown: Iterable[str]) -> str:
@@ -97,7 +100,7 @@ def _marked(pages: Sequence[Page], markdown: Iterable[str]) -> str:
 
 def _title(result: Mapping[str, Any]) -> str | None:
     titles = (text_of(part, "content") for part in items(result, "paragraphs") if part.get("role") == "title")
-    return next(filter(None, titles), None)
+    return next(filter(None, map(chosen_title, titles)), None)
 
 
 def _language(result: Mapping[str, Any]) -> str | None:

@@ -6,22 +6,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from webapp.provider_errors import BadInput, FailureCode, ParserCrashed, ProviderUnavailable
+from webapp.provider_errors import BadInput, FailureCode, ParserCrashed, ProviderError, ProviderUnavailable, TimedOut
 from webapp.providers.local.versions import installed
 from webapp.providers.models import ocr
 from webapp.providers.ports import KeptParts
-from webapp.readers.extraction import Extraction
+from webapp.readers.extraction import Extraction, PageState
 from webapp.readers.pictures.merge import bare, merged, pages_to_read
 from webapp.readers.pictures.scanned import ScannedPage, ScannedPages
 from webapp.sandbox.call import ChildLimits, Progress
 from webapp.sandbox.sandbox import Sandbox
 
 # Part of the kept pages' names: count it up when the same page would give another text.
-RULES = 1
+RULES = 2
 MODULE = "webapp.readers.pictures.read"
 WINDOW_PAGES = 8
 MEMORY_BYTES = 1536 << 20
 WAIT_SECONDS = 1.0
+# A page takes about one second. One that takes longer than this would take the time of all pages behind it; with other
+# pages in its window, it has some seconds more for each of them.
+PAGE_SECONDS, OTHER_PAGE_SECONDS = 40.0, 4.0
 ENGINES = ("onnxruntime", "liteparse", "pillow", "pi-heif", "pypdfium2")
 
 
@@ -32,6 +35,7 @@ class OcrOptions:
     models: Path
     languages: tuple[str, ...] = ()
     threads: int = 2
+    page_seconds: float = PAGE_SECONDS
     requires_locks: bool = False
 
 
@@ -108,22 +112,28 @@ class LocalOcr:
         except ValueError:
             pages = self._read(numbers, file, parts.seconds_left)
         # A page that was lost gets its next try with the next run.
-        if not any(page.is_lost for page in pages):
+        if not any(page.lost_as for page in pages):
             parts.put(name, ScannedPages(tuple(pages)).to_json(), done, total)
         return pages
 
     def _read(self, numbers: Sequence[int], file: PagesOf, seconds_left: Callable[[], float]) -> Sequence[ScannedPage]:
         """Read pages in one child; where it dies, page by page, so that a bad one costs itself alone."""
+        left = min(file.timeout_seconds, seconds_left())
+        allowed = self._options.page_seconds + OTHER_PAGE_SECONDS * (len(numbers) - 1)
+        seconds = min(left, allowed) if file.is_pdf else left
         try:
-            return self._run(numbers, file, seconds_left)
-        except (ParserCrashed, BadInput) as error:
+            return self._run(numbers, file, seconds)
+        except (ParserCrashed, BadInput, TimedOut) as error:
+            if isinstance(error, TimedOut) and seconds == left:
+                # Not a page's time is over, but that of all.
+                raise
             if len(numbers) == 1:
                 if error.code is FailureCode.ENCRYPTED or not file.is_pdf:
                     raise
-                return (ScannedPage(numbers[0], "", "", 0.0, 0.0, is_lost=True),)
+                return (ScannedPage(numbers[0], "", "", 0.0, 0.0, lost_as=_lost_as(error)),)
         return [page for number in numbers for page in self._read([number], file, seconds_left)]
 
-    def _run(self, numbers: Sequence[int], file: PagesOf, seconds_left: Callable[[], float]) -> Sequence[ScannedPage]:
+    def _run(self, numbers: Sequence[int], file: PagesOf, seconds: float) -> Sequence[ScannedPage]:
         folder, data = ocr.model_folder(self._options.models), ocr.data_folder(self._options.models)
         if not ocr.is_there(self._options.models):
             raise ProviderUnavailable("the models for OCR are missing: make setup", code=FailureCode.MODEL_MISSING)
@@ -141,7 +151,7 @@ class LocalOcr:
             answer = self._sandbox.run(
                 f"{MODULE}:read_pages",
                 arguments,
-                timeout_seconds=min(file.timeout_seconds, seconds_left()),
+                timeout_seconds=seconds,
                 readable=(file.source, folder, data),
                 progress=file.progress,
             )
@@ -170,6 +180,13 @@ def _checked(answer: object, numbers: Sequence[int]) -> Sequence[ScannedPage]:
     if [page.number for page in pages] != list(numbers):
         raise ParserCrashed("the parser's answer is about other pages")
     return pages
+
+
+def _lost_as(error: ProviderError) -> PageState:
+    """What became of a page whose reader failed."""
+    if isinstance(error, TimedOut):
+        return PageState.OUT_OF_TIME
+    return PageState.LOST if isinstance(error, BadInput) else PageState.OCR_ENDED
 
 
 def _share(index: int, count: int, progress: Progress) -> Callable[[float], None]:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.creation import day_of_creation
 from webapp.readers.epub.markdown import Chapter, read_chapter
 from webapp.readers.extraction import Extraction, Field, Page, Table
 from webapp.readers.language import guess_language
 from webapp.readers.markup.parse import RECURSION, parse_xml
 from webapp.readers.markup.writer import Element, local_name, text_of
-from webapp.readers.page_markdown import assemble, first_heading, plain
+from webapp.readers.page_markdown import assemble, plain
+from webapp.readers.titles import title_of
 from webapp.readers.zip_members import MemberLimits, ZipMembers, inside
 from webapp.sandbox.child import Report
 
@@ -73,13 +75,16 @@ def _extraction(package: _Package, chapters: list[Chapter], missing: list[str]) 
     ]
     names = ", ".join(missing[:NAMES_SHOWN]) + (" …" if len(missing) > NAMES_SHOWN else "")
     total = len(package.spine)
+    title, is_guess = title_of(package.title, text)
     return Extraction(
         extractor=NAME,
         version="",
         markdown=assemble(pages),
         pages=tuple(Page(number=number, text=page, width=None, height=None) for number, page in enumerate(pages, 1)),
         page_count=len(pages),
-        title=package.title or first_heading(text),
+        title=title,
+        title_is_guess=is_guess,
+        created=day_of_creation(next((each.value for each in package.fields if each.name == "Published"), None)),
         language=package.language or guess_language(text),
         fields=package.fields,
         tables=tuple(tables),

@@ -6,11 +6,11 @@ from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Page, Table
 from webapp.readers.language import guess_language
 from webapp.readers.office.properties import Properties
-from webapp.readers.page_markdown import assemble, first_heading, plain, without_marks
+from webapp.readers.page_markdown import assemble, plain, without_marks
+from webapp.readers.titles import title_of
 
 NAME = "local"
 SAMPLE_CHARACTERS = 100_000
-TITLE_CHARACTERS_MAX = 300
 
 
 @dataclass
@@ -33,14 +33,16 @@ def extraction(content: Content, properties: Properties) -> Extraction:
     if not any(pages):
         raise BadInput("the document holds no text", code=FailureCode.NO_TEXT)
     markdown = assemble(pages) if content.is_paged else pages[0]
-    title = properties.title or plain(content.title or "") or first_heading(markdown)
+    title, is_guess = title_of(properties.title or plain(content.title or ""), markdown)
     return Extraction(
         extractor=NAME,
         version="",
         markdown=markdown,
         pages=tuple(Page(number, text) for number, text in enumerate(pages, 1)) if content.is_paged else (),
         page_count=len(pages) if content.is_paged else None,
-        title=title[:TITLE_CHARACTERS_MAX] if title else None,
+        title=title,
+        title_is_guess=is_guess,
+        created=properties.created,
         language=properties.language or guess_language("\n".join(pages)[:SAMPLE_CHARACTERS]),
         fields=properties.fields,
         tables=tuple(content.tables),

@@ -3,16 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from webapp.readers.creation import day_of_creation
 from webapp.readers.extraction import Field
 from webapp.readers.office.archive import Archive
 from webapp.readers.office.xml import name_of, parse_xml
+from webapp.readers.titles import chosen_title
 
-TITLE_CHARACTERS_MAX = 300
 OFFICE_PART, OPEN_PART = "docProps/core.xml", "meta.xml"
-# What programs write where nobody chose a title.
-_NO_TITLES = frozenset(
-    {"", "untitled", "unknown", "document", "document1", "word document", "powerpoint presentation", "presentation"}
-)
 _AUTHORS = {"initial-creator": "Author", "creator": "Author", "publisher": "Publisher"}
 
 
@@ -23,6 +20,7 @@ class Properties:
     title: str | None = None
     language: str | None = None
     fields: tuple[Field, ...] = ()
+    created: str | None = None
 
 
 def read_properties(archive: Archive) -> Properties:
@@ -35,13 +33,12 @@ def read_properties(archive: Archive) -> Properties:
         text = " ".join((element.text or "").split())
         if text:
             found.setdefault(name_of(element), text)
-    return Properties(real_title(found.get("title")), _language(found.get("language", "")), tuple(_fields(found)))
-
-
-def real_title(title: str | None) -> str | None:
-    """A title that somebody chose."""
-    title = " ".join((title or "").split()).removeprefix("Microsoft Word - ")[:TITLE_CHARACTERS_MAX]
-    return None if title.lower() in _NO_TITLES else title
+    return Properties(
+        title=chosen_title(found.get("title")),
+        language=_language(found.get("language", "")),
+        fields=tuple(_fields(found)),
+        created=day_of_creation(found.get("created") or found.get("creation-date")),
+    )
 
 
 def _fields(found: dict[str, str]) -> Iterator[Field]:

@@ -13,9 +13,10 @@ from webapp.readers.fields.markdown import with_fields
 from webapp.readers.markup.markdown import note
 from webapp.readers.office.blocks import Tables, one_line
 from webapp.readers.office.content import Content, extraction
-from webapp.readers.office.properties import Properties, real_title
+from webapp.readers.office.properties import Properties
 from webapp.readers.office.rtf_codes import CHARACTERS, CHARSETS, CODE_PAGES, DESTINATIONS, TEXTS, code_page
 from webapp.readers.office.rtf_text import RtfText
+from webapp.readers.titles import chosen_title
 from webapp.sandbox.child import Report
 
 BYTES_MAX = 256 << 20
@@ -40,7 +41,7 @@ def parse_rtf(arguments: dict[str, object], report: Report) -> object:
     reader = _Reader(source.read_bytes(), report)
     reader.read()
     fields = tuple(Field("Author", author) for author in [reader.words("author")] if author)
-    properties = Properties(real_title(reader.words("title")), None, fields)
+    properties = Properties(chosen_title(reader.words("title")), None, fields)
     return msgspec.to_builtins(with_fields(extraction(reader.content(), properties)))
 
 

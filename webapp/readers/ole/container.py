@@ -66,13 +66,14 @@ class Container:
         return [path for path in self._folders.get(parent, ()) if path.rpartition("/")[2].startswith(kind)]
 
     def summary(self) -> dict[str, str]:
-        """Title and author, as the file says of itself."""
+        """Title, author and day of creation, as the file says of itself."""
         try:
             found = self._ole.get_metadata()
         # Whatever the library meets in a damaged property: the text is still worth reading.
         except Exception:  # noqa: BLE001 - see above
             return {}
-        return {name: _text(getattr(found, name, None), found.codepage) for name in ("title", "author")}
+        texts = {name: _text(getattr(found, name, None), found.codepage) for name in ("title", "author")}
+        return {**texts, "created": str(getattr(found, "create_time", None) or "")}
 
     @property
     def is_locked(self) -> bool:

@@ -8,14 +8,16 @@ from typing import Literal
 import msgspec
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.creation import day_of_creation
 from webapp.readers.extraction import Field
 from webapp.readers.fields.markdown import with_fields
 from webapp.readers.markup.parse import RECURSION
 from webapp.readers.office.content import Content, extraction
-from webapp.readers.office.properties import Properties, real_title
+from webapp.readers.office.properties import Properties
 from webapp.readers.ole.container import MESSAGE, POWERPOINT, WORD, WORKBOOKS, Container
 from webapp.readers.ole.message import read_message
 from webapp.readers.ole.workbook import read_workbook
+from webapp.readers.titles import chosen_title
 from webapp.readers.web.page import read_page
 from webapp.sandbox.child import Report
 
@@ -58,7 +60,8 @@ def _reader(container: Container) -> Callable[[Path, Report], Content] | None:
 def _properties(container: Container) -> Properties:
     found = container.summary()
     author = " ".join(found.get("author", "").split())
-    return Properties(real_title(found.get("title")), None, (Field("Author", author),) if author else ())
+    fields = (Field("Author", author),) if author else ()
+    return Properties(chosen_title(found.get("title")), None, fields, day_of_creation(found.get("created")))
 
 
 def _read_word(source: Path, _: Report) -> Content:

@@ -14,6 +14,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.creation import day_of_creation
 from webapp.readers.extraction import Page, PageState, Table
 from webapp.readers.fields.find import PAGES_MAX as PAGES_WITH_FIELDS_MAX
 from webapp.readers.fields.find import Found, find_fields
@@ -58,8 +59,13 @@ def parse_pdf(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         numbers = window_from(int(str(first)), count)
         layouts = _layouts(str(source), numbers, count, report) if arguments["layout"] else {}
         findings = _compare(document, numbers, layouts)
-        window = _window(findings, count, document.get_metadata_value("Title"), _declared_language(document))
-        window = replace(window, parts=document.count_attachments())
+        window = replace(
+            _window(findings, count),
+            title=document.get_metadata_value("Title"),
+            created=day_of_creation(document.get_metadata_value("CreationDate")),
+            language=_declared_language(document),
+            parts=document.count_attachments(),
+        )
     if len(numbers) < count:
         return {"window": asdict(window)}
     return {"whole": asdict(joined([window], has_ocr=bool(arguments["ocr"])))}
@@ -85,15 +91,15 @@ def _compare(document: Any, numbers: range, layouts: dict[int, LayoutPage]) -> _
     for number in numbers:
         layout = layouts.get(number)
         try:
-            text, width, height, state = _plain_page(document, number)
+            page = _plain_page(document, number)
         except pypdfium2.PdfiumError:
             if layout is None:
                 findings.lost.append(number)
                 findings.pages.append(Page(number, "", state=PageState.LOST))
                 findings.markdown.append("")
                 continue
-            text, width, height, state = layout.text, layout.width, layout.height, PageState.OWN_TEXT
-        _take(findings, Page(number, text, width, height, state=state), layout)
+            page = Page(number, layout.text, layout.width, layout.height)
+        _take(findings, page, layout)
     return findings
 
 
@@ -107,10 +113,11 @@ def _take(findings: _Findings, page: Page, layout: LayoutPage | None) -> None:
         if size:
             findings.plain.append(page.number)
     if not _size(findings.markdown[-1]):
-        (findings.blank if page.state is PageState.NO_TEXT else findings.scanned).append(page.number)
-        page = page if page.state is PageState.NO_TEXT else replace(page, state=PageState.NEEDS_OCR)
-    elif page.state is PageState.NO_TEXT:
-        page = replace(page, state=PageState.OWN_TEXT)
+        (findings.blank if page.state is PageState.BLANK else findings.scanned).append(page.number)
+        page = page if page.state is PageState.BLANK else replace(page, state=PageState.NEEDS_OCR)
+    elif not size:
+        state = PageState.OWN_TEXT if page.state is PageState.BLANK else page.state
+        page = replace(page, state=state, text=findings.markdown[-1])
     findings.pages.append(page)
 
 
@@ -119,7 +126,7 @@ def _is_complete(kept: int, size: int) -> bool:
     return few or kept >= KEPT_SHARE_MIN * max(size, 1)
 
 
-def _plain_page(document: Any, number: int) -> tuple[str, float, float, PageState]:
+def _plain_page(document: Any, number: int) -> Page:
     page = document[number - 1]
     try:
         width, height = page.get_size()
@@ -129,26 +136,26 @@ def _plain_page(document: Any, number: int) -> tuple[str, float, float, PageStat
             text = text_page.get_text_range()
         finally:
             text_page.close()
-        return text, width, height, _state(page, text, drawn=drawn)
+        is_damaged = bool(text.strip()) and not is_of_use(text)
+        state = _state(page, text, drawn=drawn, is_damaged=is_damaged)
+        return Page(number, text, width, height, state=state, is_damaged=is_damaged)
     finally:
         page.close()
 
 
-def _state(page: Any, text: str, *, drawn: bool) -> PageState:
+def _state(page: Any, text: str, *, drawn: bool, is_damaged: bool) -> PageState:
     if not drawn:
-        return PageState.NO_TEXT
-    has_use = text.strip() and is_of_use(text) and not is_picture_with_little_text(page, text)
+        return PageState.BLANK
+    has_use = text.strip() and not is_damaged and not is_picture_with_little_text(page, text)
     return PageState.OWN_TEXT if has_use else PageState.NEEDS_OCR
 
 
-def _window(findings: _Findings, count: int, title: str, language: str | None) -> PdfWindow:
+def _window(findings: _Findings, count: int) -> PdfWindow:
     found = find_fields([page.words for page in findings.layouts if page.words])
     return PdfWindow(
         count=count,
         pages=tuple(findings.pages),
         markdown=tuple(findings.markdown),
-        title=title,
-        language=language,
         fields=(*(each for page in findings.layouts for each in page.fields), *found.fields),
         tables=tuple(_tables(findings.layouts, found)),
         scanned=tuple(findings.scanned),

@@ -7,18 +7,18 @@ from itertools import chain
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Field, Page, Table
 from webapp.readers.language import guess_language
-from webapp.readers.page_markdown import assemble, drop_running_heads, first_heading
+from webapp.readers.page_markdown import assemble, drop_running_heads
+from webapp.readers.titles import title_of
 from webapp.typed_json import TypedJson
 
 NAME = "local"
 # The slowest pages, full of ruled tables, take a twentieth of a second each: so much is read again after a crash.
 WINDOW_PAGES = 200
-TITLE_CHARACTERS_MAX = 300
 PAGES_NAMED_MAX = 12
-NO_TITLES = frozenset({"", "untitled", "document1", "unknown", "about:blank", "(anonymous)"})
 
 # What readers of the document should know; {pages} is "3" or "1, 4-6".
 NO_TEXT_ON = "No text on page {pages}: it looks scanned, and OCR is off."
+DAMAGED_ON = "The text layer of page {pages} is damaged: its letters are not those that one sees, and OCR is off."
 PLAIN_ON = "The layout of page {pages} could not be read; its plain text is used."
 LOST_ON = "Page {pages} could not be read."
 
@@ -32,6 +32,7 @@ class PdfWindow(TypedJson):
     markdown: tuple[str, ...]
     """Of each page."""
     title: str = ""
+    created: str | None = None
     language: str | None = None
     fields: tuple[Field, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -62,14 +63,18 @@ def joined(windows: Sequence[PdfWindow], *, has_ocr: bool) -> Extraction:
     )
     texts = list(chain.from_iterable(window.markdown for window in windows))
     markdown = assemble(drop_running_heads(texts))
-    notes = ((NO_TEXT_ON, [] if has_ocr else scanned), (PLAIN_ON, plain), (LOST_ON, lost))
+    damaged = [] if has_ocr else [page.number for page in pages if page.is_damaged]
+    notes = ((NO_TEXT_ON, [] if has_ocr else scanned), (DAMAGED_ON, damaged), (PLAIN_ON, plain), (LOST_ON, lost))
+    title, is_guess = title_of(windows[0].title, markdown)
     return Extraction(
         extractor=NAME,
         version="",
         markdown=markdown,
         pages=pages,
         page_count=len(pages),
-        title=_title(windows[0].title) or first_heading(markdown),
+        title=title,
+        title_is_guess=is_guess,
+        created=windows[0].created,
         language=windows[0].language or guess_language("\n".join(texts[:PAGES_NAMED_MAX])),
         fields=tuple(chain.from_iterable(window.fields for window in windows)),
         tables=tuple(chain.from_iterable(window.tables for window in windows)),
@@ -103,9 +108,3 @@ def _refuse_nothing(count: int, blank: int, lost: int, without_ocr: int) -> None
         raise BadInput("no page could be read")
     if lost + blank + without_ocr == count:
         raise BadInput("no page has text: needs OCR", code=FailureCode.NO_TEXT)
-
-
-def _title(title: str) -> str | None:
-    """Use the metadata's title, but not what programs write when nobody chose one."""
-    title = title.strip().removeprefix("Microsoft Word - ")[:TITLE_CHARACTERS_MAX]
-    return None if title.lower() in NO_TITLES else title

@@ -6,19 +6,21 @@ from dataclasses import replace
 from webapp.provider_errors import BadInput, FailureCode, ParserCrashed
 from webapp.readers.extraction import Extraction, Field, Page, PageState
 from webapp.readers.language import guess_language
-from webapp.readers.page_markdown import assemble, drop_running_heads, first_heading, taken_apart
+from webapp.readers.page_markdown import assemble, drop_running_heads, taken_apart
+from webapp.readers.page_reading import ReadingReason, page_reading, share_of_sure_letters
 from webapp.readers.pdf.windows import spans
 from webapp.readers.pictures.scanned import ScannedPage
+from webapp.readers.titles import guessed_title
 
-# Below this, people had better look at the page itself.
-SURE_LEAST = 0.85
 LANGUAGE_PAGES = 12
-_NOT_READ = frozenset({PageState.UNKNOWN_SCRIPT, PageState.LOST})
+_LOST = frozenset({PageState.LOST, PageState.OCR_ENDED, PageState.OUT_OF_TIME})
+_NOT_READ = _LOST | {PageState.UNKNOWN_SCRIPT}
 PAGES_WITH_FIELDS_MAX = 3
 
 READ_BY_OCR = "OCR read page {pages} from its picture."
 HARD_TO_READ = "Page {pages} is hard to read: its text may be wrong in places."
 LOST_ON = "Page {pages} could not be read: OCR ended there."
+OUT_OF_TIME_ON = "Page {pages} could not be read: OCR took too long there."
 NOTHING_ON = "No text was found on page {pages}."
 UNKNOWN_LETTERS_ON = (
     "Page {pages} is written in letters that no installed data covers. The command make languages adds them: "
@@ -42,12 +44,13 @@ def merged(extraction: Extraction, scanned: Sequence[ScannedPage]) -> Extraction
     found = {each.number: each for each in scanned}
     pages = tuple(_page(page, found.get(page.number)) for page in extraction.pages)
     # Others are those that could not be read as PDF either, which is said already.
-    lost = {each.number for each in scanned if each.is_lost}
+    lost = {each.number for each in scanned if each.lost_as}
     _refuse_nothing(pages, has_lost=bool(lost))
     taken = {page.number for page in pages if page.state is PageState.OCR}
     own = taken_apart(extraction.markdown)
     texts = [found[page.number].markdown if page.number in taken else own.get(page.number, "") for page in pages]
     markdown = assemble(drop_running_heads(texts) if taken else texts)
+    guess = guessed_title(markdown) if extraction.title is None else None
     fields = [field for field in extraction.fields if field.page not in taken]
     # Fields are found page by page here, so a long scan would have those of each letter and form in it.
     scans = [found[number] for number in sorted(taken)] if len(pages) <= PAGES_WITH_FIELDS_MAX else []
@@ -55,7 +58,8 @@ def merged(extraction: Extraction, scanned: Sequence[ScannedPage]) -> Extraction
         extraction,
         markdown=markdown,
         pages=pages,
-        title=extraction.title or first_heading(markdown),
+        title=extraction.title or guess,
+        title_is_guess=extraction.title_is_guess or guess is not None,
         language=extraction.language or guess_language("\n".join(filter(None, texts[:LANGUAGE_PAGES]))),
         fields=tuple(_once([*fields, *(field for scan in scans for field in scan.fields)])),
         tables=(
@@ -81,10 +85,8 @@ def _page(page: Page, read: ScannedPage | None) -> Page:
     if read is None:
         return page
     if read.is_in_unknown_script or not read.text:
-        if page.text.strip():
-            # Some text, of whatever use, is better than none.
-            return replace(page, state=PageState.OWN_TEXT)
-        return replace(page, state=_why_without_text(read))
+        # Some text, of whatever use, is better than none: where the page has any, it keeps that.
+        return replace(page, state=_why_without_text(read, has_text=bool(page.text.strip())))
     return replace(
         page,
         text=read.text,
@@ -93,20 +95,25 @@ def _page(page: Page, read: ScannedPage | None) -> Page:
         words=read.words,
         state=PageState.OCR,
         confidence=read.confidence,
+        sure_share=share_of_sure_letters(read.words),
         turned=read.turned,
     )
 
 
-def _why_without_text(read: ScannedPage) -> PageState:
-    if read.is_lost:
-        return PageState.LOST
-    return PageState.UNKNOWN_SCRIPT if read.is_in_unknown_script else PageState.NO_TEXT
+def _why_without_text(read: ScannedPage, *, has_text: bool) -> PageState:
+    if read.lost_as:
+        return read.lost_as
+    if read.is_in_unknown_script:
+        return PageState.UNKNOWN_SCRIPT
+    if has_text:
+        return PageState.OWN_TEXT
+    return PageState.BLANK if read.is_blank else PageState.NO_TEXT
 
 
-def _refuse_nothing(pages: Iterable[Page], *, has_lost: bool) -> None:
-    states = {page.state for page in pages}
-    if states & {PageState.OWN_TEXT, PageState.OCR}:
+def _refuse_nothing(pages: Sequence[Page], *, has_lost: bool) -> None:
+    if any(page.text.strip() for page in pages):
         return
+    states = {page.state for page in pages}
     if PageState.UNKNOWN_SCRIPT in states:
         raise BadInput("letters that no installed data covers", code=FailureCode.UNKNOWN_SCRIPT)
     if has_lost:
@@ -117,9 +124,10 @@ def _refuse_nothing(pages: Iterable[Page], *, has_lost: bool) -> None:
 def _warnings(pages: Sequence[Page], lost: Collection[int]) -> list[str]:
     notes: Sequence[tuple[str, Callable[[Page], bool]]] = (
         (READ_BY_OCR, lambda page: page.state is PageState.OCR),
-        (HARD_TO_READ, lambda page: page.confidence is not None and page.confidence < SURE_LEAST),
-        (LOST_ON, lambda page: page.state is PageState.LOST and page.number in lost),
-        (NOTHING_ON, lambda page: page.state is PageState.NO_TEXT),
+        (HARD_TO_READ, lambda page: page_reading(page).reason is ReadingReason.LOW_CONFIDENCE),
+        (LOST_ON, lambda page: page.state in {PageState.LOST, PageState.OCR_ENDED} and page.number in lost),
+        (OUT_OF_TIME_ON, lambda page: page.state is PageState.OUT_OF_TIME),
+        (NOTHING_ON, lambda page: page.state in {PageState.NO_TEXT, PageState.BLANK}),
         (UNKNOWN_LETTERS_ON, lambda page: page.state is PageState.UNKNOWN_SCRIPT),
     )
     chosen = [(words, [page.number for page in pages if fits(page)]) for words, fits in notes]

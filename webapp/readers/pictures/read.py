@@ -13,6 +13,7 @@ from webapp.provider_errors import BadInput
 from webapp.readers.fields.find import find_fields
 from webapp.readers.fields.words import PageWords
 from webapp.readers.pdf.pages import opened
+from webapp.readers.pictures.blank import is_blank
 from webapp.readers.pictures.frames import Picture, count_frames, frame_at, opened_picture, points_per_pixel
 from webapp.readers.pictures.layout import lay_out, placed_words, words_of
 from webapp.readers.pictures.page import PageReader, ReadPicture
@@ -105,6 +106,7 @@ def _scanned(reader: PageReader, number: int, picture: Picture, scale: float) ->
         fields=tuple(replace(field, confidence=None) for field in of_page.fields),
         tables=of_page.tables,
         confidence=_rounded(found),
+        is_blank=not found.lines and not found.is_in_unknown_script and is_blank(picture),
         is_in_unknown_script=found.is_in_unknown_script,
     )
 

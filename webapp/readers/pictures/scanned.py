@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from webapp.readers.extraction import Field, Table, Word
+from webapp.readers.extraction import Field, PageState, Table, Word
 from webapp.typed_json import TypedJson
 
 
@@ -22,8 +22,10 @@ class ScannedPage:
     tables: tuple[Table, ...] = ()
     confidence: float | None = None
     is_in_unknown_script: bool = False
-    is_lost: bool = False
-    """Whether its reader ended before it had read the page."""
+    is_blank: bool = False
+    """Whether nothing at all is on the page."""
+    lost_as: PageState | None = None
+    """What kept its reader from reading the page, where something did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,12 +26,13 @@ _AROUND = {"nav", "aside", "footer"}
 _AROUND_ROLES = {"navigation", "complementary", "contentinfo", "search", "dialog"}
 _HIDDEN = re.compile(r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"([A-Za-z]{2})(?:[-_][A-Za-z0-9]+)*")
+PUBLISHED = "Published"
 _TITLES = ("og:title", "twitter:title", "dc.title")
 # A page's own names for what readers call so; the first that is there counts.
 _DESCRIBED = {
     "Author": ("author", "article:author", "dc.creator", "parsely-author"),
     "Description": ("description", "og:description", "dc.description"),
-    "Published": ("article:published_time", "date", "dc.date", "datepublished"),
+    PUBLISHED: ("article:published_time", "date", "dc.date", "datepublished"),
     "Site": ("og:site_name", "application-name"),
 }
 

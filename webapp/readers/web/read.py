@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.creation import day_of_creation
 from webapp.readers.encoding import Decoded, decode
 from webapp.readers.extraction import Extraction
 from webapp.readers.fields.markdown import with_fields
 from webapp.readers.language import guess_language
 from webapp.readers.markup.parse import RECURSION
-from webapp.readers.page_markdown import first_heading
-from webapp.readers.web.page import FLAT, read_page
+from webapp.readers.titles import title_of
+from webapp.readers.web.page import FLAT, PUBLISHED, read_page
 from webapp.readers.web.xml import MENDED, read_xml
 from webapp.sandbox.child import Report
 
@@ -31,11 +32,14 @@ def parse_html(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     page = read_page(decoded.text)
     if not page.markdown.strip():
         raise BadInput("the page holds no text", code=FailureCode.NO_TEXT)
+    title, is_guess = title_of(page.title, page.markdown)
     extraction = Extraction(
         extractor=NAME,
         version="",
         markdown=page.markdown,
-        title=page.title or first_heading(page.markdown),
+        title=title,
+        title_is_guess=is_guess,
+        created=day_of_creation(next((each.value for each in page.fields if each.name == PUBLISHED), None)),
         language=page.language or guess_language(page.markdown),
         fields=page.fields,
         tables=tuple(page.tables),

@@ -56,7 +56,7 @@ def show(document_id: UUID) -> Response:
         kind=kind.value if kind else None,
         kinds=[each.value for each in Kind],
         nodes=nodes,
-        own_label=graph.short(found.document.title or found.document.filename),
+        own_label=graph.short(found.document.chosen_title or found.document.filename),
         frame=graph.frame(nodes),
         next_url=_url(document_id, kind, cursor) if cursor else None,
     )

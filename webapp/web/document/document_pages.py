@@ -1,5 +1,6 @@
 """One document: what was read out of it, how far it is, and what can be done with it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -11,11 +12,14 @@ from webapp.accounts.audit import Action
 from webapp.db import reading, transaction
 from webapp.documents import events
 from webapp.documents.model import Document
+from webapp.documents.page_model import DocumentPage
 from webapp.documents.states import RunTrigger
 from webapp.library import deletion, lookup
+from webapp.library.pages import page_readings
 from webapp.pipeline.markdown import split_pages
 from webapp.provider_errors import BlobMissing
 from webapp.readers.filetypes import filetype
+from webapp.readers.page_reading import Reading
 from webapp.runs import lifecycle, transitions
 from webapp.search import passages
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
@@ -51,6 +55,8 @@ class Text:
     """A part of the text, with the way to the parts around it."""
 
     pieces: list[RenderedPiece]
+    readings: Mapping[int, DocumentPage]
+    """How pages were read that were not read well, by their numbers."""
     number: int
     total: int
     previous_url: str | None
@@ -72,6 +78,8 @@ def show(document_id: UUID) -> Response:
     with reading(org):
         found = find(document_id)
         paths = lookup.artifact_paths(org, document_id)
+        is_partly_read = found.document.is_partly_read and not fragments.is_for_program()
+        readings = page_readings(org, document_id, not_well=True) if is_partly_read else ()
     if fragments.is_for_program():
         return jsonify({**document_json(found.view), "counts": found.counts, "searchable_pdf": found.has_words})
     results.expect_run(found.document, results.asked_run())
@@ -81,7 +89,7 @@ def show(document_id: UUID) -> Response:
         # What people look for in an archive is what lies in it; its own text is the list of the names.
         return _show_parts(found, 0)
     recording = recordings.find(services(), found.document, paths)
-    text = None if recording else _text(found, paths.get("markdown"))
+    text = None if recording else _text(found, paths.get("markdown"), readings)
     return show_section(found, "text", dict, recording=recording, text=text)
 
 
@@ -312,10 +320,20 @@ def _sections(found: ShownResult) -> list[Section]:
         Section("text", url_for("document.show", document_id=found.document.id, part=1 if is_list else None)),
         Section("fields", url("fields"), found.counts["fields"]),
         Section("tables", url("tables"), found.counts["tables"]),
+        *_page_section(found),
         Section("passages", url("chunks"), found.counts["chunks"]),
         Section("connections", url_for("connections.show", document_id=found.document.id), found.counts["connections"]),
         Section("runs", url("runs"), found.counts["runs"]),
     ]
+
+
+def _page_section(found: ShownResult) -> list[Section]:
+    """The list of the pages that were not read well, where there are any."""
+    counts = found.pages
+    if counts is None or not counts.in_part + counts.not_read:
+        return []
+    url = url_for("readings.show", document_id=found.document.id)
+    return [Section("pages", url, counts.in_part + counts.not_read)]
 
 
 def _why_kept(document: Document) -> Sentence:
@@ -329,12 +347,13 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "has_words": found.has_words,
         "live": found.view,
         "part_count": found.counts["parts"],
+        "page_counts": found.pages,
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
     }
 
 
-def _text(found: ShownResult, path: str | None) -> Text | None:
+def _text(found: ShownResult, path: str | None, readings: Sequence[DocumentPage]) -> Text | None:
     """The part that was asked for, by its number or by a page that is in it."""
     source = _markdown(path)
     parts = markdown.parts(split_pages(source, found.document.page_count)) if source and source.strip() else []
@@ -348,12 +367,17 @@ def _text(found: ShownResult, path: str | None) -> Text | None:
         return url_for(".show", document_id=found.document.id, part=part, run=found.run_id)
 
     return Text(
-        pieces=markdown.rendered(parts, index),
+        pieces=markdown.rendered(parts, index, _without_text(readings)),
+        readings={each.number: each for each in readings},
         number=index + 1,
         total=len(parts),
         previous_url=url(index) if index else None,
         next_url=url(index + 2) if index + 1 < len(parts) else None,
     )
+
+
+def _without_text(readings: Sequence[DocumentPage]) -> list[int]:
+    return [each.number for each in readings if each.reading == Reading.NOT_READ]
 
 
 def _markdown(path: str | None) -> str | None:

@@ -66,6 +66,6 @@ def _node(found: Neighbour, turn: float, most: int) -> Node:
         # Away from the line to the middle.
         label_y=y + (_LABEL_ABOVE if y < 1 else _LABEL_BELOW),
         side="end" if x > _SIDE else "start" if x < -_SIDE else "middle",
-        label=short(found.document.title or found.document.filename),
+        label=short(found.document.chosen_title or found.document.filename),
         width=round(thin + (thick - thin) * share, 1),
     )

@@ -28,6 +28,15 @@ _ID_BYTES = 16
 
 
 @dataclass(frozen=True)
+class PageCounts:
+    """How many pages of a document were read well, in part, and not."""
+
+    well: int
+    in_part: int
+    not_read: int
+
+
+@dataclass(frozen=True)
 class ShownResult:
     """A document with all that each of its sections shows around its own content."""
 
@@ -37,10 +46,20 @@ class ShownResult:
     counts: Mapping[str, int]
     has_words: bool = False
     """Whether OCR read pages of it, of which a searchable PDF can be made."""
+    pages_in_part: int = 0
+    """How many pages were read in part."""
 
     @property
     def document(self) -> Document:
         return self.view.document
+
+    @property
+    def pages(self) -> PageCounts | None:
+        """How many pages were read how; None where nothing says so."""
+        count, read = self.document.page_count, self.document.pages_read
+        if not count or not read or self.document.reading is None:
+            return None
+        return PageCounts(well=read - self.pages_in_part, in_part=self.pages_in_part, not_read=count - read)
 
     @property
     def run_id(self) -> UUID | None:
@@ -84,7 +103,7 @@ def find(document_id: UUID) -> ShownResult:
         view = _read_view(org, document_id)
         published = lookup.published_run(org, document_id)
         parts = lookup.part_counts(org, document_id)
-        has_words = parts.pop(WORDS) > 0
+        has_words, in_part = parts.pop(WORDS) > 0, parts.pop(lookup.PAGES_IN_PART)
         counts = {
             **parts,
             "chunks": passages.count(org, document_id),
@@ -96,6 +115,7 @@ def find(document_id: UUID) -> ShownResult:
         run_seconds(published) if published else None,
         counts,
         has_words,
+        in_part,
     )
 
 

@@ -10,7 +10,7 @@ from webapp.db import reading_late
 from webapp.db.bounded import Count
 from webapp.library import grid, lookup
 from webapp.library.grid import Cursor, NoCursor, Sort
-from webapp.library.status_filter import StatusFilter
+from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter
 from webapp.web import fragments, kinds
 from webapp.web.access import org_id, services
 from webapp.web.document_view import DocumentView, document_views
@@ -25,7 +25,7 @@ pages = Blueprint("library", __name__)
 PAGE_ROWS = 50
 PAGE_ROWS_MAX = 200
 _Q_CHARACTERS_MAX = 200
-_RARE = {StatusFilter.KEPT, StatusFilter.TIMED_OUT}
+_RARE = {StatusFilter.PARTLY_READ, StatusFilter.KEPT, StatusFilter.TIMED_OUT}
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -116,7 +116,8 @@ class Grid:
         """All, then each status; some are rare, and have their tabs only where there is one, or they are chosen."""
         chosen = self.query.status
         shown = [one for one in StatusFilter if self.counts[one] or one == chosen or one not in _RARE]
-        everything = Tab(None, sum(self.counts.values(), Count()), self.query.url(status=None), chosen is None)
+        number = sum((self.counts[one] for one in WHOLE_LIBRARY), Count())
+        everything = Tab(None, number, self.query.url(status=None), chosen is None)
         return [
             everything,
             *(Tab(one.lower(), self.counts[one], self.query.url(status=one.lower()), one == chosen) for one in shown),

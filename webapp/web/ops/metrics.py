@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from webapp.clock import monotonic
 from webapp.db.bounded import COUNTED_MAX, Count
+from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter
 from webapp.statistics.incidents import IncidentName, total
 from webapp.web.ops.figures import oldest_due_seconds
 from webapp.web.ops.watched import ForMonitors, Watched, for_monitors, name_of, watched
@@ -87,7 +88,13 @@ def _of_jobs(found: Watched, more: ForMonitors) -> Iterator[Metric]:
     yield _gauge(
         "docmill_jobs", f"Jobs by status, {_UP_TO}; failed ones as long as they are open", _numbers(found.jobs)
     )
-    yield _gauge("docmill_documents", f"Documents by status, {_UP_TO}", _numbers(more.documents))
+    documents = {each: more.documents[each] for each in WHOLE_LIBRARY}
+    yield _gauge("docmill_documents", f"Documents by status, {_UP_TO}", _numbers(documents))
+    partly_read = more.documents[StatusFilter.PARTLY_READ].number
+    what = f"Ready documents of which some text is missing or may be wrong, {_UP_TO}"
+    yield GaugeMetricFamily("docmill_documents_partly_read", what, partly_read)
+    pages = {how: count.number for how, count in more.pages.items()}
+    yield _gauge("docmill_pages", f"Pages by how they were read, and why, {_UP_TO}", pages, "reading", "reason")
     failures = {(group.stage, group.code): group.count.number for group in more.failures}
     yield _gauge("docmill_open_failures", f"Open failures by error, {_UP_TO}", failures, "stage", "code")
     yield GaugeMetricFamily("docmill_oldest_due_job_seconds", "Age of the longest waiting job", wait or 0.0)

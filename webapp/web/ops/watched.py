@@ -15,7 +15,7 @@ from webapp.documents.model import ProcessingRun, ProviderCall
 from webapp.documents.states import RunTrigger
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.model import LEASED, Job
-from webapp.library import lookup
+from webapp.library import lookup, pages
 from webapp.library.status_filter import StatusFilter
 from webapp.statistics import ended, incidents
 from webapp.statistics.disk import Disk, disk_of
@@ -135,6 +135,8 @@ class ForMonitors:
     """What only monitors ask for, of an org."""
 
     documents: Mapping[StatusFilter, Count]
+    pages: Mapping[tuple[str, str], Count]
+    """By how they were read, and why."""
     failures: Sequence[FailureGroup]
     kept_calls: int
     paid_calls: int
@@ -146,9 +148,10 @@ def for_monitors(org_id: UUID) -> ForMonitors:
     with reading(org_id):
         plan_by_indexes()
         documents, failures = lookup.counts(org_id), failure_groups(org_id)
+        by_reading = pages.counts_by_reading(org_id)
         kept, paid = _retry_calls(org_id)
         continued = session().scalar(_CONTINUED, {"org": org_id}) or 0
-    return ForMonitors(documents, failures, kept, paid, continued)
+    return ForMonitors(documents, by_reading, failures, kept, paid, continued)
 
 
 def name_of(control: StageControl) -> str:
