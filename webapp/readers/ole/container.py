@@ -14,6 +14,8 @@ WORD, POWERPOINT, MESSAGE = "WordDocument", "PowerPoint Document", "__properties
 WORKBOOKS = ("Workbook", "Book")
 LOCKED_PACKAGE = "EncryptedPackage"
 _ENCRYPTED_BIT, _FLAGS_AT = 0x0100, 0x0A
+# As powers of two: the sizes of sectors and of small sectors that there are, in files of either version.
+_SIZES_AT, _SIZES = 30, {(9, 6), (12, 6)}
 _FILEPASS, _BOUND_SHEET, _RECORDS_LOOKED_AT = 0x002F, 0x0085, 50
 _ENCRYPTED_SHOW, _TOKEN_AT = 0xF3D1C4DF, 12
 
@@ -24,12 +26,21 @@ def is_old_container(source: Path) -> bool:
         return file.read(len(olefile.MAGIC)) == bytes(olefile.MAGIC)
 
 
+def refuse_odd_sectors(source: Path) -> None:
+    """Refuse a file whose sectors have a size that nobody writes: the library would take as much memory as that says."""
+    with source.open("rb") as file:
+        head = file.read(_SIZES_AT + 4)
+    if len(head) < _SIZES_AT + 4 or unpack_from("<HH", head, _SIZES_AT) not in _SIZES:
+        raise BadInput("a damaged container: sectors of an unknown size")
+
+
 class Container:
     """The streams of one file, by their paths."""
 
     def __init__(self, source: Path) -> None:
         if source.stat().st_size > FILE_BYTES_MAX:
             raise BadInput(f"more than {FILE_BYTES_MAX} bytes", code=FailureCode.TOO_LARGE)
+        refuse_odd_sectors(source)
         # It writes each oddity of a damaged file to the log.
         logging.getLogger("olefile").disabled = True
         try:

@@ -1,9 +1,11 @@
 """Opens picture files, a frame at a time, within limits on pixels, frames and sides; each comes upright and as RGB."""
 
+import io
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
@@ -28,7 +30,7 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 def opened_picture(source: str) -> Iterator[Picture]:
     """Open a picture file of a known kind; BadInput where it is damaged or too large."""
     try:
-        with _open(source) as picture:
+        with _FileAsLongAsItIs(source) as file, _open(file) as picture:
             _check_size(picture)
             yield picture
     except BadInput:
@@ -86,17 +88,30 @@ def points_per_pixel(picture: Picture) -> float:
     return DEFAULT_LONG_SIDE_POINTS / max(picture.size)
 
 
-def _open(source: str) -> Picture:
-    with open(source, "rb") as file:  # noqa: PTH123 - a job's arguments are texts
-        head = file.read(12)
+class _FileAsLongAsItIs(io.BufferedReader):
+    """A file that is asked for no more than it has: for 4 GB of a damaged length, room would be made first."""
+
+    def __init__(self, source: str) -> None:
+        raw = io.FileIO(source)
+        super().__init__(raw)
+        self._bytes = os.fstat(raw.fileno()).st_size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(0, self._bytes - self.tell())
+        return super().read(left if size is None or size < 0 else min(size, left))
+
+
+def _open(file: BinaryIO) -> Picture:
+    head = file.read(12)
+    file.seek(0)
     if head[4:8] == b"ftyp" and head[8:12] in HEIC_BRANDS:
         # Only for this kind of file: a library of its own, which crashes on some damaged ones.
         import pi_heif  # noqa: PLC0415 - see above
 
         pi_heif.register_heif_opener(thumbnails=False)
-        return Image.open(source, formats=("HEIF",))
+        return Image.open(file, formats=("HEIF",))
     try:
-        return Image.open(source, formats=FORMATS)
+        return Image.open(file, formats=FORMATS)
     except UnidentifiedImageError as error:
         raise BadInput("no picture that can be read") from error
 
