@@ -132,6 +132,7 @@ def cell(row: int, column: int) -> bytes:
 BOOKS: dict[str, Make] = {
     "one far cell": lambda: book(cell(65_535, 255)),
     "one cell that is farther": lambda: book(cell(65_535, 65_535)),
+    "sectors in circles": lambda: in_circles(book()),
     "a false size": lambda: book(record(0x0200, pack("<IIHHH", 0, 0xEA8532C9, 0, 3, 0))),
     "a record without its content": lambda: book(record(0x00FD)),
     "a column of far cells": lambda: book(*(cell(row, 255) for row in range(65_536))),
@@ -261,6 +262,7 @@ def test_it_is_an_error_or_a_document_within_the_limits(read: Read, name: str) -
         ("DOC: a million paragraphs", FailureCode.TOO_LARGE),
         ("DOC: 100,000 fields in each other", FailureCode.TOO_LARGE),
         ("XLS: one far cell", FailureCode.TOO_LARGE),
+        ("XLS: sectors in circles", FailureCode.CORRUPT),
         ("XLS: a false size", FailureCode.CORRUPT),
         ("XLS: 20,000 sheets at the same place", FailureCode.TOO_LARGE),
         ("XLS: a formula that is cut", FailureCode.CORRUPT),

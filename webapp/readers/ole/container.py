@@ -1,6 +1,7 @@
 """The container of old Office files and of Outlook's messages: streams in folders, checked before they are read."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from struct import unpack_from
 
@@ -72,6 +73,15 @@ class Container:
             return b""
         return data
 
+    def refuse_circles(self) -> None:
+        """Refuse a file whose sectors follow each other in circles, for a library that would follow them for ever."""
+        try:
+            self._ole.loadminifat()
+        except (OSError, ValueError, IndexError, TypeError) as error:
+            raise BadInput(f"a damaged container: {type(error).__name__}") from error
+        if _has_circle(self._ole.fat) or _has_circle(self._ole.minifat):
+            raise BadInput("a damaged container: sectors in circles")
+
     def folders(self, parent: str, kind: str) -> list[str]:
         """The folders within another one whose names begin like this."""
         return [path for path in self._folders.get(parent, ()) if path.rpartition("/")[2].startswith(kind)]
@@ -97,6 +107,18 @@ class Container:
             head = self.read("Current User", 20)
             return len(head) >= _TOKEN_AT + 4 and unpack_from("<I", head, _TOKEN_AT)[0] == _ENCRYPTED_SHOW
         return any(_is_locked_workbook(self.read(name, 64 << 10)) for name in WORKBOOKS if self.has(name))
+
+
+def _has_circle(following: Sequence[int]) -> bool:
+    """Whether one leads to another, and so on, until one comes again; each is looked at once."""
+    chain_of = [-1] * len(following)
+    for start in range(len(following)):
+        at = start
+        while at < len(following) and chain_of[at] < 0:
+            chain_of[at], at = start, following[at]
+        if at < len(following) and chain_of[at] == start and chain_of[start] == start:
+            return True
+    return False
 
 
 def _is_locked_workbook(data: bytes) -> bool:

@@ -60,6 +60,7 @@ def _reader(container: Container) -> Callable[[Path, Report], Content] | None:
     workbook = next((name for name in WORKBOOKS if container.has(name)), None)
     if workbook is None:
         return None
+    container.refuse_circles()
     refuse_far_cells(container.read(workbook))
     return read_workbook
 

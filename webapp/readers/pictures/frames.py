@@ -15,12 +15,15 @@ FRAME_PIXELS_MAX = 100_000_000
 ALL_PIXELS_MAX = 20_000_000_000
 # A moving picture is not a document: of all others the first frame is read.
 MANY_PAGES = "TIFF"
-FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP")
+FORMATS: tuple[str, ...] = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP")
 HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"heim", b"heis")
 SIDE_MAX = 60_000
 DEFAULT_LONG_SIDE_POINTS = 842.0
 DPI_LEAST, DPI_MOST = 50.0, 1300.0
 Picture = Image.Image
+_TOLD_APART = (
+    BadInput, EOFError, UnidentifiedImageError, Image.DecompressionBombError, Image.DecompressionBombWarning,
+)  # fmt: skip
 
 Image.MAX_IMAGE_PIXELS = FRAME_PIXELS_MAX
 warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -58,10 +61,11 @@ def count_frames(picture: Picture, frames_max: int) -> int:
 
 def frame_at(picture: Picture, number: int) -> Picture:
     """Decode page `number` of an opened file, upright and as RGB."""
-    picture.seek(number - 1)
-    _check_size(picture)
-    upright = ImageOps.exif_transpose(picture)
-    return on_white(upright)
+    with _decoding():
+        picture.seek(number - 1)
+        _check_size(picture)
+        upright = ImageOps.exif_transpose(picture)
+        return on_white(upright)
 
 
 def on_white(picture: Picture) -> Picture:
@@ -88,6 +92,17 @@ def points_per_pixel(picture: Picture) -> float:
     return DEFAULT_LONG_SIDE_POINTS / max(picture.size)
 
 
+@contextmanager
+def _decoding() -> Iterator[None]:
+    """Refuse what a decoder stumbles over, whatever it raises; what others tell apart they get as it is."""
+    try:
+        yield
+    except (*_TOLD_APART, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - libraries of their own, and each has its errors
+        raise _damaged(error) from error
+
+
 class _FileAsLongAsItIs(io.BufferedReader):
     """A file that is asked for no more than it has: for 4 GB of a damaged length, room would be made first."""
 
@@ -104,14 +119,16 @@ class _FileAsLongAsItIs(io.BufferedReader):
 def _open(file: BinaryIO) -> Picture:
     head = file.read(12)
     file.seek(0)
+    formats = FORMATS
     if head[4:8] == b"ftyp" and head[8:12] in HEIC_BRANDS:
         # Only for this kind of file: a library of its own, which crashes on some damaged ones.
         import pi_heif  # noqa: PLC0415 - see above
 
         pi_heif.register_heif_opener(thumbnails=False)
-        return Image.open(file, formats=("HEIF",))
+        formats = ("HEIF",)
     try:
-        return Image.open(file, formats=FORMATS)
+        with _decoding():
+            return Image.open(file, formats=formats)
     except UnidentifiedImageError as error:
         raise BadInput("no picture that can be read") from error
 
