@@ -40,9 +40,7 @@ def _campaign(readers: list[str], seconds: float, seed: int) -> int:
     for score in campaign.run(readers, seconds, seed):
         print(score, flush=True)
         for sort, again in score.remarks.items():
-            print(f"    {sort}\n      {again}" if again else "", end="\n" if again else "", flush=True)
-        for fault in score.faults:
-            print(f"  FAULT {fault}", flush=True)
+            print(f"    {sort}\n      {again}", flush=True)
         faults += score.endings[Ending.FAULT]
     print(f"{faults} faults" if faults else "no faults")
     return 1 if faults else 0

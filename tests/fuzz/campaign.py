@@ -16,7 +16,7 @@ from tests.postgres import ROOT
 KEPT = ROOT / "var" / "fuzz"
 SLOW_SECONDS = 3.0
 # An error of one sort is shown once.
-SHOWN_MAX = 40
+SORTS_MAX = 40
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Score:
     slowest: float = 0.0
     faults: list[str] = field(default_factory=list)
     remarks: dict[str, str] = field(default_factory=dict)
-    """What is allowed and worth a look: children that died, files that took long."""
+    """Faults, children that died and files that took long, each with the command that repeats it."""
 
     @property
     def files(self) -> int:
@@ -40,15 +40,16 @@ class Score:
 
     def __str__(self) -> str:
         counts = ", ".join(f"{self.endings[ending]} {ending}" for ending in Ending if self.endings[ending])
+        a_second, a_core_second = (self.files / max(each, 0.01) for each in (self.seconds, self.worked))
         return (
-            f"{self.reader:9} {self.files:6} files, {self.files / max(self.seconds, 0.001):5.1f} a second, "
-            f"{self.files / max(self.worked, 0.01):5.1f} a second of a processor: {counts}; slowest {self.slowest:.1f} s"
+            f"{self.reader:9} {self.files:6} files, {a_second:5.1f} a second ({a_core_second:5.1f} of a core's): "
+            f"{counts}; slowest {self.slowest:.1f} s"
         )
 
 
 def changed(reader: str, seed: int, number: int) -> bytes:
     """File `number` of a reader: the same one for the same seed."""
-    chance = Random(f"{seed} {reader} {number}")  # noqa: S311 - as tests
+    chance = Random(f"{seed} {reader} {number}")
     seeds = seeds_of(reader)
     return kinds()[reader].mutate(chance.choice(seeds), seeds, chance)
 
@@ -78,14 +79,14 @@ def add(score: Score, verdict: Verdict, data: bytes) -> None:
     score.endings[verdict.ending] += 1
     score.worked += verdict.seconds
     score.slowest = max(score.slowest, verdict.seconds)
-    sort = f"{verdict.ending} {verdict.why[:60]}"
-    if verdict.ending is Ending.FAULT and len(score.faults) < SHOWN_MAX and sort not in score.remarks:
-        score.remarks[sort] = ""
-        score.faults.append(f"{score.reader}: {verdict.why}\n  {_kept(score.reader, data)}")
-    elif verdict.ending is Ending.DIED and sort not in score.remarks:
+    is_slow = verdict.seconds > SLOW_SECONDS
+    if verdict.ending not in {Ending.FAULT, Ending.DIED} and not is_slow:
+        return
+    sort = f"{verdict.ending} {verdict.why[:60]}" + (f" after {verdict.seconds:.0f} s" if is_slow else "")
+    if sort not in score.remarks and len(score.remarks) < SORTS_MAX:
         score.remarks[sort] = _kept(score.reader, data)
-    elif verdict.seconds > SLOW_SECONDS and (sort := f"{verdict.ending} {int(verdict.seconds)} s") not in score.remarks:
-        score.remarks[sort] = _kept(score.reader, data)
+        if verdict.ending is Ending.FAULT:
+            score.faults.append(f"{score.reader}: {verdict.why}\n  {score.remarks[sort]}")
 
 
 def _kept(reader: str, data: bytes) -> str:

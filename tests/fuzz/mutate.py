@@ -1,4 +1,4 @@
-"""Changes a good file into one that nobody would write, with a knowledge of its form: also within members and streams."""
+"""Changes a good file into one that nobody would write, knowing its form: also within members and streams."""
 
 import io
 import re
@@ -103,7 +103,9 @@ def with_declarations(data: bytes, chance: Random) -> bytes:
 
 def with_declared_encoding(data: bytes, chance: Random) -> bytes:
     """A text that names its encoding, rightly or not."""
-    said = chance.choice(("utf-16", "utf-7", "punycode", "ebcdic-cp-us", "utf-32", "koi8-r", "iso-2022-jp", "x" * 5_000))
+    said = chance.choice(
+        ("utf-16", "utf-7", "punycode", "ebcdic-cp-us", "utf-32", "koi8-r", "iso-2022-jp", "x" * 5_000)
+    )
     return b"<?xml version='1.0' encoding='" + said.encode() + b"'?>" + re.sub(rb"\A<\?xml[^>]*\?>", b"", data)
 
 

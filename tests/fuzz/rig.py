@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from tests import locked, scans
 from tests.fuzz.judge import faults_of, faults_of_sound
@@ -31,7 +31,7 @@ MEMORY_MB = 512
 PAGES_MAX = 1_000
 SOUND_SECONDS_MAX = 60.0
 BOX = (600, 800)
-SECRET = "the canary of the fuzzer sings at 4 and at 9"  # noqa: S105 - what no reader may see
+SECRET = "the canary of the fuzzer sings at 4 and at 9"
 NAMES = ("a.pdf", "a.txt", "a.csv", "a.docx", "a.html", "a.eml", "a", "")
 # How a child may end whose library aborts or follows a bad pointer; the product says so with a code of its own.
 SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "memory limit", "SIGXFSZ (file size limit)")
@@ -85,7 +85,7 @@ class Rig:
             "sound": self._listen, "locked": self._open,
         }  # fmt: skip
 
-    def __enter__(self) -> "Rig":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -153,9 +153,7 @@ class Rig:
         with source.open("rb") as file:
             found = sniff(file.read(HEAD_BYTES), "")
         readable = found.content_type if self._looking.accepts(found.content_type) else kind.content_type
-        return _faults(
-            self._looking.extract(source, readable, timeout_seconds=WALL_SECONDS, progress=_unheard)
-        )
+        return _faults(self._looking.extract(source, readable, timeout_seconds=WALL_SECONDS, progress=_unheard))
 
     def _listen(self, kind: Kind, source: Path) -> list[str]:
         found = self._decoder.read(

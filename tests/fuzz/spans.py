@@ -1,4 +1,4 @@
-"""Where the parts of a file are: elements, groups, objects, records, chunks. Changes to them leave the rest in order."""
+"""Where the parts of a file are (elements, groups, objects, records, chunks), and changes to one of them."""
 
 import re
 import struct
@@ -107,7 +107,18 @@ def boxes(data: bytes) -> list[Span]:
 
 def _inside(data: bytes, span: Span, depth: int) -> list[Span]:
     kind = data[span.start + 4 : span.start + 8]
-    if depth > 8 or kind not in {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"meta", b"iprp", b"ipco", b"udta", b"edts"}:
+    if depth > 8 or kind not in {
+        b"moov",
+        b"trak",
+        b"mdia",
+        b"minf",
+        b"stbl",
+        b"meta",
+        b"iprp",
+        b"ipco",
+        b"udta",
+        b"edts",
+    }:
         return []
     start = span.start + (12 if kind == b"meta" else 8)
     found = list(_walk(data[: span.end], start, lambda at: _number(data, at, ">I"), 8))

@@ -62,7 +62,9 @@ BAD = {
     "a page too many": replace(GOOD, page_count=2),
     "pages in no order": replace(GOOD, pages=(replace(GOOD.pages[0], number=2),)),
     "a box beside its page": replace(GOOD, fields=(Field("a", "b", page=1, polygon=BOX_ELSEWHERE),)),
-    "a box that is no number": replace(GOOD, pages=(replace(GOOD.pages[0], words=(Word("x", None, (float("nan"),) * 8),)),)),
+    "a box that is no number": replace(
+        GOOD, pages=(replace(GOOD.pages[0], words=(Word("x", None, (float("nan"),) * 8),)),)
+    ),
     "a table of nothing": replace(GOOD, tables=(Table(1, ()),)),
     "a table on no page": replace(GOOD, tables=(Table(9, (("a",),)),)),
     "another file's text": replace(GOOD, markdown=f"so {SECRET} it is"),

@@ -35,7 +35,9 @@ FILES = {
     "a list of 30,000": rtf("{\\listtext 1.\\tab}x\\par\\pard" * 30_000 + " the end"),
     "outlines without a number": rtf("\\outlinelevel2147483647 x\\par\\outlinelevel-5 the end"),
     "code pages in turn": rtf("\\ansicpg932\\'93\\ansicpg1251\\'93" * 50_000 + "the end"),
-    "fonts in turn": rtf("{\\fonttbl{\\f0\\fcharset128 A;}{\\f1\\fcharset204 B;}}" + "\\f0\\'93\\f1\\'93" * 50_000 + "the end"),
+    "fonts in turn": rtf(
+        "{\\fonttbl{\\f0\\fcharset128 A;}{\\f1\\fcharset204 B;}}" + "\\f0\\'93\\f1\\'93" * 50_000 + "the end"
+    ),
     "a line of 5 MB": rtf("x" * 5_000_000 + " the end"),
     "lines without words": rtf("\\par" * 100_000 + " the end"),
     "a name of 1 MB": rtf("{\\info{\\title " + "x" * 1_000_000 + "}}the end"),

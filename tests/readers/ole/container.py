@@ -42,7 +42,9 @@ def container(streams: dict[str, bytes]) -> bytes:
 
 
 def _with_folders(streams: dict[str, bytes]) -> list[str]:
-    folders = {"/".join(parts[:depth]) for path in streams if (parts := path.split("/")) for depth in range(1, len(parts))}
+    folders = {
+        "/".join(parts[:depth]) for path in streams if (parts := path.split("/")) for depth in range(1, len(parts))
+    }
     return sorted({*streams, *folders})
 
 

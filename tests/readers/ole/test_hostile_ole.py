@@ -1,4 +1,4 @@
-"""Hostile old Office files, messages of Outlook and their containers: each ends in a document or a clear error, in time."""
+"""Hostile old Office files, messages of Outlook, and containers: each ends in a document or a clear error, in time."""
 
 from collections.abc import Callable
 from struct import pack, pack_into
@@ -9,7 +9,6 @@ from tests.readers.office.conftest import Read, read
 from tests.readers.ole.container import (
     SECTOR,
     container,
-    message,
     message_streams,
     nested_message,
     packed,
@@ -182,7 +181,9 @@ SHOWS: dict[str, Make] = {
 
 
 def outlook(**streams: bytes) -> bytes:
-    return container(message_streams("the lamp is lit") | {f"__substg1.0_{name}": data for name, data in streams.items()})
+    return container(
+        message_streams("the lamp is lit") | {f"__substg1.0_{name}": data for name, data in streams.items()}
+    )
 
 
 def attached(count: int, name: str = "plan.pdf") -> bytes:
@@ -230,7 +231,8 @@ MESSAGES: dict[str, Make] = {
 CASES = {
     f"{kind} {name}": (make, content_type)
     for kind, content_type, cases in (
-        ("container:", DOC, CONTAINERS), ("DOC:", DOC, WORDS), ("XLS:", XLS, BOOKS), ("PPT:", PPT, SHOWS), ("MSG:", MSG, MESSAGES),
+        ("container:", DOC, CONTAINERS), ("DOC:", DOC, WORDS), ("XLS:", XLS, BOOKS), ("PPT:", PPT, SHOWS),
+        ("MSG:", MSG, MESSAGES),
     )
     for name, make in cases.items()
 }  # fmt: skip

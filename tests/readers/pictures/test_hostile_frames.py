@@ -21,7 +21,15 @@ pytestmark = pytest.mark.slow
 
 SECONDS_MAX, PAGES_MAX = 20, 2_000
 ROW = zlib.compress(b"\0" * 110)
-ONE = [(256, 4, 1, 10), (257, 4, 1, 10), (258, 3, 1, 8), (262, 3, 1, 1), (273, 4, 1, 8), (278, 4, 1, 10), (279, 4, 1, 99)]
+ONE = [
+    (256, 4, 1, 10),
+    (257, 4, 1, 10),
+    (258, 3, 1, 8),
+    (262, 3, 1, 1),
+    (273, 4, 1, 8),
+    (278, 4, 1, 10),
+    (279, 4, 1, 99),
+]
 Make = Callable[[], bytes]
 
 
@@ -106,7 +114,9 @@ FILES: dict[str, Make] = {
     "PNG of 99 bits": lambda: png(10, 10, ROW, depth=99),
     "PNG of 100 MP that is not there": lambda: png(10_000, 9_999, ROW),
     "PNG turned by its notes": lambda: png(10, 10, ROW, more=part(b"eXIf", tiff([(0x112, 2, 2**31, 8)]))),
-    "PNG with a resolution of nothing": lambda: png(10, 10, ROW, more=part(b"pHYs", struct.pack(">IIB", 0, 2**32 - 1, 1))),
+    "PNG with a resolution of nothing": lambda: png(
+        10, 10, ROW, more=part(b"pHYs", struct.pack(">IIB", 0, 2**32 - 1, 1))
+    ),
     "GIF of a thousand frames": lambda: gif_of(1_000),
     "GIF with codes of 99 bits": lambda: b"GIF89a\x0a\0\x0a\0\0\0\0,\0\0\0\0\x0a\0\x0a\0\0\x63\x01\0\0;",
     "GIF of frames without a size": lambda: b"GIF89a\x0a\0\x0a\0\0\0\0" + b",\0\0\0\0\0\0\0\0\0\x02\0" * 50_000 + b";",

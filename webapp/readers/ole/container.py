@@ -28,7 +28,7 @@ def is_old_container(source: Path) -> bool:
 
 
 def refuse_odd_sectors(source: Path) -> None:
-    """Refuse a file whose sectors have a size that nobody writes: the library would take as much memory as that says."""
+    """Refuse a file whose sectors have a size that nobody writes: the library would make room for it."""
     with source.open("rb") as file:
         head = file.read(_SIZES_AT + 4)
     if len(head) < _SIZES_AT + 4 or unpack_from("<HH", head, _SIZES_AT) not in _SIZES:
@@ -116,7 +116,7 @@ def _has_circle(following: Sequence[int]) -> bool:
         at = start
         while at < len(following) and chain_of[at] < 0:
             chain_of[at], at = start, following[at]
-        if at < len(following) and chain_of[at] == start and chain_of[start] == start:
+        if at < len(following) and chain_of[at] == start:
             return True
     return False
 

@@ -99,7 +99,7 @@ def _decoding() -> Iterator[None]:
         yield
     except (*_TOLD_APART, MemoryError):
         raise
-    except Exception as error:  # noqa: BLE001 - libraries of their own, and each has its errors
+    except Exception as error:
         raise _damaged(error) from error
 
 
