@@ -90,7 +90,8 @@ def _xlsx() -> list[bytes]:
     shared = {
         "xl/sharedStrings.xml": "<sst><si><t>one</t></si><si><r><t>two</t></r></si></sst>",
         "xl/worksheets/sheet1.xml": '<worksheet><dimension ref="A1:B2"/><sheetData><row r="1">'
-        '<c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c></row></sheetData><mergeCells><mergeCell ref="A1:B1"/></mergeCells></worksheet>',
+        '<c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c></row></sheetData>'
+        '<mergeCells><mergeCell ref="A1:B1"/></mergeCells></worksheet>',
         "xl/_rels/workbook.xml.rels": files.relations(
             {"worksheet:s1": "worksheets/sheet1.xml", "sharedStrings:t": "sharedStrings.xml"}
         ),
@@ -162,6 +163,8 @@ def _html() -> list[bytes]:
 
 def _xml() -> list[bytes]:
     item = "<item><title>Lamp</title><description>&lt;h1&gt;Big&lt;/h1&gt;</description><pubDate>Thu</pubDate></item>"
+    entry = "<entry><title>1</title><link rel='alternate' href='https://k.example/1'/>"
+    entry += "<content type='xhtml'><div><p>Das <i>Licht</i></p></div></content></entry>"
     data = (
         "<?xml version='1.0'?><invoice id='7' xmlns='urn:x'><number>17</number><party role='s'><name>A &amp; Co</name>"
     )
