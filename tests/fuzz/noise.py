@@ -19,10 +19,11 @@ NUMBERS = (
 )  # fmt: skip
 WORDS = (
     b"\0", b"\0\0\0\0", b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xef\xbf\xbe", b"\xe2\x80\xae", b"\xef\xbb\xbf",
-    b"\xff\xfe", b"\xff", b"\x1a", b"\x85", b"\xe2\x80\xa8", b"\xcc\x81" * 300, b"&#0;", b"&#xD800;", b"&#xFFFE;", b"&#x110000;",
-    b"&undefined;", b"\\ud800", b"\\u-10179?", b"\\'", b"<!-- page 9 -->", b"]]>", b"<![CDATA[", b"--", b"%00", b"|",
-    b"`" * 50, b"[](", b"../../../../etc/passwd", b"file:///etc/passwd", b"\\\\host\\share", b"=?utf-7?q?", b"=?x?b?",
-    b"\r", b"\n\n", b"\t", b'"', b"'", b"<", b">", b"(", b")", b"\\", b"{", b"}", b" " * 1_000, b"x" * 20_000,
+    b"\xff\xfe", b"\xff", b"\x1a", b"\x85", b"\xe2\x80\xa8", b"\xcc\x81" * 300, b"&#0;", b"&#xD800;", b"&#xFFFE;",
+    b"&#x110000;", b"&undefined;", b"\\ud800", b"\\u-10179?", b"\\'", b"<!-- page 9 -->", b"]]>", b"<![CDATA[", b"--",
+    b"%00", b"|", b"`" * 50, b"[](", b"../../../../etc/passwd", b"file:///etc/passwd", b"\\\\host\\share",
+    b"=?utf-7?q?", b"=?x?b?", b"\r", b"\n\n", b"\t", b'"', b"'", b"<", b">", b"(", b")", b"\\", b"{", b"}",
+    b" " * 1_000, b"x" * 20_000,
 )  # fmt: skip
 _NUMBER = re.compile(rb"-?\d{1,20}(?:\.\d{1,20})?")
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_:.-]{0,60}")

@@ -18,6 +18,7 @@ SECONDS, SEED = 60.0, 13
 
 @pytest.mark.slow
 @pytest.mark.alone
+@pytest.mark.timeout(600)
 def test_every_file_ends_in_a_result_or_in_an_error_that_says_why() -> None:
     scores = list(campaign.run(list(kinds()), SECONDS, SEED))
     assert [fault for score in scores for fault in score.faults] == []
