@@ -1,6 +1,7 @@
 """How far the cells of an old workbook reach, by its records: the library makes room for all cells between them."""
 
 from collections.abc import Iterator
+from itertools import islice
 from struct import unpack_from
 
 from webapp.provider_errors import BadInput, FailureCode
@@ -19,15 +20,12 @@ _MANY_NUMBERS = 0x00BD
 def refuse_far_cells(data: bytes) -> None:
     """Refuse a workbook with a sheet of more cells than are read, or one that says what no sheet can have."""
     left = RECORDS_MAX
-    starts = [unpack_from("<I", data, at)[0] for kind, at, length in _records(data, 0) if _is_sheet(kind, length)]
+    records = islice(_records(data, 0), RECORDS_MAX)
+    starts = [unpack_from("<I", data, at)[0] for kind, at, length in records if kind == _BOUND_SHEET and length >= 4]
     if len(starts) > SHEETS_MAX:
         raise BadInput(f"more than {SHEETS_MAX} sheets", code=FailureCode.TOO_LARGE)
     for start in starts:
         left -= _look_at(data, start, left)
-
-
-def _is_sheet(kind: int, length: int) -> bool:
-    return kind == _BOUND_SHEET and length >= 4
 
 
 def _look_at(data: bytes, start: int, records_max: int) -> int:
