@@ -55,9 +55,9 @@ def _in_pages(found: Extraction) -> Iterator[str]:
     if count is not None and (count < 1 or (found.pages and count != len(found.pages))):
         yield f"{count} pages, {len(found.pages)} given"
     most = count or len(found.pages) or 1
-    for part in (*found.fields, *found.tables):
-        if part.page is not None and not 1 <= part.page <= most:
-            yield f"something on page {part.page} of {most}"
+    for number in (*(field.page for field in found.fields), *(table.page for table in found.tables)):
+        if number is not None and not 1 <= number <= most:
+            yield f"something on page {number} of {most}"
     for page in found.pages:
         yield from _of_page(page)
     for field in found.fields:

@@ -126,7 +126,7 @@ def with_right_ogg_sums(data: bytes) -> bytes:
     for span in spans.pages_of_sound(data):
         if span.end - span.start >= span.head:
             changed[span.start + 22 : span.start + 26] = bytes(4)
-            total = _ogg_sum(changed[span.start : span.end])
+            total = _ogg_sum(bytes(changed[span.start : span.end]))
             struct.pack_into("<I", changed, span.start + 22, total)
     return bytes(changed)
 

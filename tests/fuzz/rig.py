@@ -71,13 +71,17 @@ class Rig:
         for each in (self._job, self._beside):
             each.mkdir(parents=True)
         (self._beside / "secret.txt").write_text(SECRET)
-        locks = {"requires_locks": landlock_version() > 0}
-        self._extractor = self._closed_with(LocalExtractor(memory_mb=MEMORY_MB, pages_max=PAGES_MAX, **locks))
+        is_strict = landlock_version() > 0
+        self._extractor = self._closed_with(
+            LocalExtractor(memory_mb=MEMORY_MB, pages_max=PAGES_MAX, requires_locks=is_strict)
+        )
         self._ocr = scans.reader(languages=("en",))
-        self._looking = self._closed_with(LocalExtractor(memory_mb=MEMORY_MB, pages_max=20, ocr=self._ocr, **locks))
-        self._artist = self._closed_with(LocalPictures(**locks))
-        self._decoder = self._closed_with(AudioDecoder(seconds_max=SOUND_SECONDS_MAX, **locks))
-        self._opener = self._closed_with(LocalOpener(**locks))
+        self._looking = self._closed_with(
+            LocalExtractor(memory_mb=MEMORY_MB, pages_max=20, ocr=self._ocr, requires_locks=is_strict)
+        )
+        self._artist = self._closed_with(LocalPictures(requires_locks=is_strict))
+        self._decoder = self._closed_with(AudioDecoder(seconds_max=SOUND_SECONDS_MAX, requires_locks=is_strict))
+        self._opener = self._closed_with(LocalOpener(requires_locks=is_strict))
         self._server = self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self._server.setblocking(False)
         self._works: dict[str, Callable[[Kind, Path], list[str]]] = {

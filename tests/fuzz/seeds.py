@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from random import Random
 
 from PIL import Image, ImageDraw
 
@@ -25,7 +26,7 @@ from webapp.readers import filetypes
 
 PHONE = ROOT / "tests" / "providers" / "local" / "phone.heic"
 PDF_PASSWORD = "lantern"
-PRICES = [["Item", "Quantity", "Price"], ["Bolts", 40, 8.5], ["Nuts", 40, 6.2]]
+PRICES: list[list[str | float]] = [["Item", "Quantity", "Price"], ["Bolts", 40, 8.5], ["Nuts", 40, 6.2]]
 
 
 @dataclass(frozen=True)
@@ -261,14 +262,14 @@ def _locked() -> list[bytes]:
     return [locked.locked_docx(), locked.locked_pdf(PDF_PASSWORD)]
 
 
-def _of_locked(data: bytes, others: Sequence[bytes], chance: mutate.Random) -> bytes:
+def _of_locked(data: bytes, others: Sequence[bytes], chance: Random) -> bytes:
     form = mutate.pdf if data.startswith(b"%PDF") else mutate.ole
     return form(data, (), chance)
 
 
-def _of_pictures(data: bytes, others: Sequence[bytes], chance: mutate.Random) -> bytes:
-    kinds = {b"\x89P": mutate.PNG, b"\xff\xd8": mutate.JPEG, b"%P": mutate.pdf}
-    return kinds.get(data[:2], mutate.TIFF)(data, (), chance)
+def _of_pictures(data: bytes, others: Sequence[bytes], chance: Random) -> bytes:
+    forms: dict[bytes, Mutate] = {b"\x89P": mutate.PNG, b"\xff\xd8": mutate.JPEG, b"%P": mutate.pdf}
+    return forms.get(data[:2], mutate.TIFF)(data, (), chance)
 
 
 @cache

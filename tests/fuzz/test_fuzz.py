@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz import campaign
 from tests.fuzz.judge import faults_of
-from tests.fuzz.rig import SECRET, Ending, Rig
+from tests.fuzz.rig import SECRET, Ending, Rig, Verdict
 from tests.fuzz.seeds import kinds, seeds_of
 from webapp.readers.extraction import Extraction, Field, Page, Table, Word
 from webapp.readers.filetypes import FILE_TYPES
@@ -86,7 +86,7 @@ def test_a_fault_is_kept_with_the_command_that_repeats_it(tmp_path: Path, monkey
     monkeypatch.setattr(campaign, "KEPT", tmp_path)
     monkeypatch.setattr(campaign, "ROOT", tmp_path)
     score = campaign.Score("pdf")
-    campaign.add(score, campaign.Verdict(Ending.FAULT, "TypeError outside of the sandbox", 0.1), b"%PDF- and so on")
+    campaign.add(score, Verdict(Ending.FAULT, "TypeError outside of the sandbox", 0.1), b"%PDF- and so on")
     (kept,) = tmp_path.iterdir()
     assert kept.read_bytes() == b"%PDF- and so on"
     assert f"make fuzz reader=pdf file={kept.name}" in score.faults[0]

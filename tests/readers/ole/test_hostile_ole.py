@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 SECONDS_MAX = 20
 HUGE, END, FREE = 0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF
 TEXT = "the lamp is lit.\r" * 400
-ROWS = [["Item", "Price"], ["Bolts", 8.5]]
+ROWS: list[list[str | float]] = [["Item", "Price"], ["Bolts", 8.5]]
 Make = Callable[[], bytes]
 
 
