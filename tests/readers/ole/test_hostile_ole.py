@@ -24,7 +24,7 @@ __all__ = ["read"]
 
 pytestmark = pytest.mark.slow
 
-SECONDS_MAX = 20
+SECONDS_MAX = 30
 HUGE, END, FREE = 0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF
 TEXT = "the lamp is lit.\r" * 400
 ROWS: list[list[str | float]] = [["Item", "Price"], ["Bolts", 8.5]]
