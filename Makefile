@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup languages run dev worker migrate test quick pace check e2e bench chaos validate crashes lock audit sbom shape
+.PHONY: help setup languages run dev worker migrate test quick pace check e2e bench chaos validate crashes fuzz lock audit sbom shape
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -114,6 +114,14 @@ validate: $(DEVELOPMENT) ## Kill workers in the middle of long books and see tha
 points ?= 200
 crashes: $(DEVELOPMENT) ## Let the pipeline die at 200 points of each step: nothing lost, doubled or paid twice (points=20)
 	@exec .venv/bin/python -W ignore -m tests.crash_points --points $(points) --database $(database) $(if $(seed),--seed $(seed))
+
+# Which readers (pdf,docx or all), for how long; file=var/fuzz/... reads that one again.
+seconds ?= 60
+reader ?= all
+file ?=
+fuzz: $(DEVELOPMENT) ## Change good files and see that every reader ends them well (seconds=600 seed=7 reader=pdf)
+	@$(FOR_TESTS); $(MODELS) || exit 1; \
+	exec .venv/bin/python -W ignore -m tests.fuzz --reader $(reader) $(if $(file),--file $(file),--seconds $(seconds) $(if $(seed),--seed $(seed)))
 
 # Versions of all that an installation brings, and the hashes of their files, for every platform and Python that we
 # serve; what is locked stays unless upgrade=name asks for a newer one.

@@ -10,10 +10,12 @@ from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyE
 from msoffcrypto.format.ooxml import OOXMLFile
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.ole.container import refuse_odd_sectors
 
 
 def open_office(source: Path, target: Path, password: str) -> None:
     """Write the document without its lock."""
+    refuse_odd_sectors(source)
     # The library writes old documents by way of a temporary file, which a child may not make.
     tempfile.TemporaryFile = io.BytesIO  # type: ignore[assignment]  # a function there, a class here: both are called
     try:

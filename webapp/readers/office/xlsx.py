@@ -12,6 +12,7 @@ from webapp.readers.office.number_formats import BUILT_IN, NumberFormat
 from webapp.readers.office.relations import Relations, main_part
 from webapp.readers.office.sheets import FormattedCell, Sheet, SheetWriter, Value, refuse_range, shown
 from webapp.readers.office.xml import Element, attribute, each_event, number, parse_xml, refuse_doctype, within
+from webapp.readers.panics import panics_refuse
 from webapp.sandbox.child import Report
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def _opened(archive: Archive) -> "CalamineWorkbook":
     from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - see above
 
     try:
-        return CalamineWorkbook.from_path(str(archive.source))
+        with panics_refuse("workbook"):
+            return CalamineWorkbook.from_path(str(archive.source))
     except CalamineError as error:
         raise BadInput(f"no workbook that is read: {str(error)[:100]}", code=FailureCode.CORRUPT) from error
 
@@ -69,7 +71,8 @@ def _sheet(book: "CalamineWorkbook", index: int) -> "CalamineSheet | None":
     if book.sheets_metadata[index].typ != SheetTypeEnum.WorkSheet:
         return None
     try:
-        return book.get_sheet_by_index(index)
+        with panics_refuse("sheet"):
+            return book.get_sheet_by_index(index)
     except CalamineError as error:
         raise BadInput(f"a sheet that can't be read: {str(error)[:100]}", code=FailureCode.CORRUPT) from error
 

@@ -1,6 +1,7 @@
 """The container of old Office files and of Outlook's messages: streams in folders, checked before they are read."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from struct import unpack_from
 
@@ -14,6 +15,8 @@ WORD, POWERPOINT, MESSAGE = "WordDocument", "PowerPoint Document", "__properties
 WORKBOOKS = ("Workbook", "Book")
 LOCKED_PACKAGE = "EncryptedPackage"
 _ENCRYPTED_BIT, _FLAGS_AT = 0x0100, 0x0A
+# As powers of two: the sizes of sectors and of small sectors that there are, in files of either version.
+_SIZES_AT, _SIZES = 30, {(9, 6), (12, 6)}
 _FILEPASS, _BOUND_SHEET, _RECORDS_LOOKED_AT = 0x002F, 0x0085, 50
 _ENCRYPTED_SHOW, _TOKEN_AT = 0xF3D1C4DF, 12
 
@@ -24,12 +27,21 @@ def is_old_container(source: Path) -> bool:
         return file.read(len(olefile.MAGIC)) == bytes(olefile.MAGIC)
 
 
+def refuse_odd_sectors(source: Path) -> None:
+    """Refuse a file whose sectors have a size that nobody writes: the library would make room for it."""
+    with source.open("rb") as file:
+        head = file.read(_SIZES_AT + 4)
+    if len(head) < _SIZES_AT + 4 or unpack_from("<HH", head, _SIZES_AT) not in _SIZES:
+        raise BadInput("a damaged container: sectors of an unknown size")
+
+
 class Container:
     """The streams of one file, by their paths."""
 
     def __init__(self, source: Path) -> None:
         if source.stat().st_size > FILE_BYTES_MAX:
             raise BadInput(f"more than {FILE_BYTES_MAX} bytes", code=FailureCode.TOO_LARGE)
+        refuse_odd_sectors(source)
         # It writes each oddity of a damaged file to the log.
         logging.getLogger("olefile").disabled = True
         try:
@@ -61,6 +73,15 @@ class Container:
             return b""
         return data
 
+    def refuse_circles(self) -> None:
+        """Refuse a file whose sectors follow each other in circles, for a library that would follow them for ever."""
+        try:
+            self._ole.loadminifat()
+        except (OSError, ValueError, IndexError, TypeError) as error:
+            raise BadInput(f"a damaged container: {type(error).__name__}") from error
+        if _has_circle(self._ole.fat) or _has_circle(self._ole.minifat):
+            raise BadInput("a damaged container: sectors in circles")
+
     def folders(self, parent: str, kind: str) -> list[str]:
         """The folders within another one whose names begin like this."""
         return [path for path in self._folders.get(parent, ()) if path.rpartition("/")[2].startswith(kind)]
@@ -87,6 +108,18 @@ class Container:
             head = self.read("Current User", 20)
             return len(head) >= _TOKEN_AT + 4 and unpack_from("<I", head, _TOKEN_AT)[0] == _ENCRYPTED_SHOW
         return any(_is_locked_workbook(self.read(name, 64 << 10)) for name in WORKBOOKS if self.has(name))
+
+
+def _has_circle(following: Sequence[int]) -> bool:
+    """Whether one leads to another, and so on, until one comes again; each is looked at once."""
+    chain_of = [-1] * len(following)
+    for start in range(len(following)):
+        at = start
+        while at < len(following) and chain_of[at] < 0:
+            chain_of[at], at = start, following[at]
+        if at < len(following) and chain_of[at] == start:
+            return True
+    return False
 
 
 def _is_locked_workbook(data: bytes) -> bool:

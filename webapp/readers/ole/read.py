@@ -16,7 +16,10 @@ from webapp.readers.office.content import Content, extraction
 from webapp.readers.office.properties import Properties
 from webapp.readers.ole.container import MESSAGE, POWERPOINT, WORD, WORKBOOKS, Container
 from webapp.readers.ole.message import read_message
+from webapp.readers.ole.word_marks import refuse_flood
 from webapp.readers.ole.workbook import read_workbook
+from webapp.readers.ole.workbook_reach import refuse_far_cells
+from webapp.readers.panics import panics_refuse
 from webapp.readers.titles import chosen_title
 from webapp.readers.web.page import read_page
 from webapp.sandbox.child import Report
@@ -50,11 +53,18 @@ def parse_ole(arguments: dict[str, object], report: Report) -> object:
 
 
 def _reader(container: Container) -> Callable[[Path, Report], Content] | None:
+    """What reads the file; BadInput for one that would be too much for its library."""
     if container.has(WORD):
+        refuse_flood(container.read(WORD))
         return _read_word
     if container.has(POWERPOINT):
         return _read_powerpoint
-    return read_workbook if any(container.has(name) for name in WORKBOOKS) else None
+    workbook = next((name for name in WORKBOOKS if container.has(name)), None)
+    if workbook is None:
+        return None
+    container.refuse_circles()
+    refuse_far_cells(container.read(workbook))
+    return read_workbook
 
 
 def _properties(container: Container) -> Properties:
@@ -86,7 +96,7 @@ def _html(source: Path, kind: Literal["doc", "ppt"]) -> str:
     from office_oxide import Document, OfficeOxideError  # noqa: PLC0415 - see above
 
     try:
-        with Document.from_bytes(source.read_bytes(), kind) as document:
+        with panics_refuse("document"), Document.from_bytes(source.read_bytes(), kind) as document:
             html: str = document.to_html()
     except (OfficeOxideError, ValueError, OSError) as error:
         raise BadInput(f"no document that is read: {str(error)[:100]}") from error

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from webapp.provider_errors import BadInput, FailureCode
+from webapp.provider_errors import BadInput
 from webapp.readers.office.content import Content
 from webapp.readers.office.sheets import Sheet, SheetWriter, refuse_range, shown
+from webapp.readers.panics import panics_refuse
 from webapp.sandbox.child import Report
-
-SHEETS_MAX = 1_000
 
 
 def read_workbook(source: Path, report: Report) -> Content:
@@ -22,17 +21,16 @@ def read_workbook(source: Path, report: Report) -> Content:
 
     writer = SheetWriter()
     try:
-        book = CalamineWorkbook.from_path(str(source))
-        if len(book.sheets_metadata) > SHEETS_MAX:
-            raise BadInput(f"more than {SHEETS_MAX} sheets", code=FailureCode.TOO_LARGE)
-        for index, found in enumerate(book.sheets_metadata):
-            if found.typ != SheetTypeEnum.WorkSheet:
-                continue
-            sheet = book.get_sheet_by_index(index)
-            refuse_range(sheet.height, sheet.width)
-            rows = ([shown(value) for value in row] for row in sheet.to_python())
-            writer.add(Sheet(found.name, rows, is_hidden=found.visible != SheetVisibleEnum.Visible))
-            report.progress(0.1 + 0.8 * (index + 1) / len(book.sheets_metadata))
+        with panics_refuse("workbook"):
+            book = CalamineWorkbook.from_path(str(source))
+            for index, found in enumerate(book.sheets_metadata):
+                if found.typ != SheetTypeEnum.WorkSheet:
+                    continue
+                sheet = book.get_sheet_by_index(index)
+                refuse_range(sheet.height, sheet.width)
+                rows = ([shown(value) for value in row] for row in sheet.to_python())
+                writer.add(Sheet(found.name, rows, is_hidden=found.visible != SheetVisibleEnum.Visible))
+                report.progress(0.1 + 0.8 * (index + 1) / len(book.sheets_metadata))
     except CalamineError as error:
         raise BadInput(f"no workbook that is read: {str(error)[:100]}") from error
     return writer.finished()

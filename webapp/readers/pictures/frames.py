@@ -1,9 +1,11 @@
 """Opens picture files, a frame at a time, within limits on pixels, frames and sides; each comes upright and as RGB."""
 
+import io
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
@@ -13,12 +15,15 @@ FRAME_PIXELS_MAX = 100_000_000
 ALL_PIXELS_MAX = 20_000_000_000
 # A moving picture is not a document: of all others the first frame is read.
 MANY_PAGES = "TIFF"
-FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP")
+FORMATS: tuple[str, ...] = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP")
 HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"heim", b"heis")
 SIDE_MAX = 60_000
 DEFAULT_LONG_SIDE_POINTS = 842.0
 DPI_LEAST, DPI_MOST = 50.0, 1300.0
 Picture = Image.Image
+_TOLD_APART = (
+    BadInput, EOFError, UnidentifiedImageError, Image.DecompressionBombError, Image.DecompressionBombWarning,
+)  # fmt: skip
 
 Image.MAX_IMAGE_PIXELS = FRAME_PIXELS_MAX
 warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -28,7 +33,7 @@ warnings.simplefilter("error", Image.DecompressionBombWarning)
 def opened_picture(source: str) -> Iterator[Picture]:
     """Open a picture file of a known kind; BadInput where it is damaged or too large."""
     try:
-        with _open(source) as picture:
+        with _FileAsLongAsItIs(source) as file, _open(file) as picture:
             _check_size(picture)
             yield picture
     except BadInput:
@@ -56,10 +61,11 @@ def count_frames(picture: Picture, frames_max: int) -> int:
 
 def frame_at(picture: Picture, number: int) -> Picture:
     """Decode page `number` of an opened file, upright and as RGB."""
-    picture.seek(number - 1)
-    _check_size(picture)
-    upright = ImageOps.exif_transpose(picture)
-    return on_white(upright)
+    with _decoding():
+        picture.seek(number - 1)
+        _check_size(picture)
+        upright = ImageOps.exif_transpose(picture)
+        return on_white(upright)
 
 
 def on_white(picture: Picture) -> Picture:
@@ -86,17 +92,43 @@ def points_per_pixel(picture: Picture) -> float:
     return DEFAULT_LONG_SIDE_POINTS / max(picture.size)
 
 
-def _open(source: str) -> Picture:
-    with open(source, "rb") as file:  # noqa: PTH123 - a job's arguments are texts
-        head = file.read(12)
+@contextmanager
+def _decoding() -> Iterator[None]:
+    """Refuse what a decoder stumbles over, whatever it raises; what others tell apart they get as it is."""
+    try:
+        yield
+    except (*_TOLD_APART, MemoryError):
+        raise
+    except Exception as error:
+        raise _damaged(error) from error
+
+
+class _FileAsLongAsItIs(io.BufferedReader):
+    """A file that is asked for no more than it has: for 4 GB of a damaged length, room would be made first."""
+
+    def __init__(self, source: str) -> None:
+        raw = io.FileIO(source)
+        super().__init__(raw)
+        self._bytes = os.fstat(raw.fileno()).st_size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(0, self._bytes - self.tell())
+        return super().read(left if size is None or size < 0 else min(size, left))
+
+
+def _open(file: BinaryIO) -> Picture:
+    head = file.read(12)
+    file.seek(0)
+    formats = FORMATS
     if head[4:8] == b"ftyp" and head[8:12] in HEIC_BRANDS:
         # Only for this kind of file: a library of its own, which crashes on some damaged ones.
         import pi_heif  # noqa: PLC0415 - see above
 
         pi_heif.register_heif_opener(thumbnails=False)
-        return Image.open(source, formats=("HEIF",))
+        formats = ("HEIF",)
     try:
-        return Image.open(source, formats=FORMATS)
+        with _decoding():
+            return Image.open(file, formats=formats)
     except UnidentifiedImageError as error:
         raise BadInput("no picture that can be read") from error
 
