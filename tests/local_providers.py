@@ -41,7 +41,7 @@ def failure(extractor: LocalExtractor, folder: Path, data: bytes, content_type: 
 def speech_models_folder() -> Path:
     """Get the speech model once for all runs of the tests; later runs find it."""
     folder = Path(os.environ.get("MODELS_DIR") or ROOT / ".cache" / "models")
-    whisper.ensure(folder)
+    whisper.ensure(whisper.BASE, folder)
     return folder
 
 

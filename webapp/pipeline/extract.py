@@ -21,6 +21,7 @@ from webapp.providers.ports import AnyExtractor, RemoteExtractor
 from webapp.readers.cleaning import clean_extraction, clean_line
 from webapp.readers.extraction import Extraction
 from webapp.readers.filetypes import filetype
+from webapp.readers.language import with_languages
 from webapp.readers.pictures.words_file import packed
 from webapp.runs.stages import EXTRACT, INDEX, SAVE_MARKDOWN
 
@@ -156,7 +157,9 @@ def _read_remotely(context: StageContext, source: Source, extractor: RemoteExtra
     return _kept(context, path, found)
 
 
-def _kept(context: StageContext, path: str, extraction: Extraction) -> Extraction:
+def _kept(context: StageContext, path: str, read: Extraction) -> Extraction:
+    languages = context.providers.languages
+    extraction = with_languages(read, languages.language_of, languages.known) if languages else read
     context.make("extraction", path, extraction.to_json())
     return extraction
 

@@ -86,6 +86,8 @@ class Page:
     """How sure OCR is of its letters, on average."""
     turned: int = 0
     """By how many degrees, against the clock, the page's picture is turned to be upright."""
+    language: str | None = None
+    """The language of its text, where that shows one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.cleaning import clean_text
 from webapp.readers.encoding import decode
 from webapp.readers.extraction import Extraction
-from webapp.readers.language import guess_language
 from webapp.readers.page_markdown import first_heading, without_marks
 from webapp.sandbox.child import Report
 
@@ -24,7 +23,6 @@ def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         version="",
         markdown=text,
         title=first_heading(text) if arguments["markdown"] else None,
-        language=guess_language(text),
         warnings=warnings,
     )
     return asdict(extraction)

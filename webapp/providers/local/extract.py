@@ -33,7 +33,7 @@ from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
 
 # Part of the cache's key: count it up when the same file would give another result.
-RULES = 4
+RULES = 5
 COUNT_JOB, READY_JOB = "webapp.readers.pdf.pages:count_pages", "webapp.readers.text:ready"
 PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000

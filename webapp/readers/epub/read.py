@@ -11,7 +11,6 @@ from typing import Any
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.epub.markdown import Chapter, read_chapter
 from webapp.readers.extraction import Extraction, Field, Page, Table
-from webapp.readers.language import guess_language
 from webapp.readers.markup.parse import RECURSION, parse_xml
 from webapp.readers.markup.writer import Element, local_name, text_of
 from webapp.readers.page_markdown import assemble, first_heading, plain
@@ -80,7 +79,7 @@ def _extraction(package: _Package, chapters: list[Chapter], missing: list[str]) 
         pages=tuple(Page(number=number, text=page, width=None, height=None) for number, page in enumerate(pages, 1)),
         page_count=len(pages),
         title=package.title or first_heading(text),
-        language=package.language or guess_language(text),
+        language=package.language,
         fields=package.fields,
         tables=tuple(tables),
         partial=bool(missing),

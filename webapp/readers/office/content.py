@@ -4,12 +4,10 @@ from dataclasses import dataclass, field
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Page, Table
-from webapp.readers.language import guess_language
 from webapp.readers.office.properties import Properties
 from webapp.readers.page_markdown import assemble, first_heading, plain, without_marks
 
 NAME = "local"
-SAMPLE_CHARACTERS = 100_000
 TITLE_CHARACTERS_MAX = 300
 
 
@@ -41,7 +39,7 @@ def extraction(content: Content, properties: Properties) -> Extraction:
         pages=tuple(Page(number, text) for number, text in enumerate(pages, 1)) if content.is_paged else (),
         page_count=len(pages) if content.is_paged else None,
         title=title[:TITLE_CHARACTERS_MAX] if title else None,
-        language=properties.language or guess_language("\n".join(pages)[:SAMPLE_CHARACTERS]),
+        language=properties.language,
         fields=properties.fields,
         tables=tuple(content.tables),
         partial=content.is_partial,

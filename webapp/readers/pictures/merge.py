@@ -5,14 +5,12 @@ from dataclasses import replace
 
 from webapp.provider_errors import BadInput, FailureCode, ParserCrashed
 from webapp.readers.extraction import Extraction, Field, Page, PageState
-from webapp.readers.language import guess_language
 from webapp.readers.page_markdown import assemble, drop_running_heads, first_heading, taken_apart
 from webapp.readers.pdf.windows import spans
 from webapp.readers.pictures.scanned import ScannedPage
 
 # Below this, people had better look at the page itself.
 SURE_LEAST = 0.85
-LANGUAGE_PAGES = 12
 _NOT_READ = frozenset({PageState.UNKNOWN_SCRIPT, PageState.LOST})
 PAGES_WITH_FIELDS_MAX = 3
 
@@ -56,7 +54,6 @@ def merged(extraction: Extraction, scanned: Sequence[ScannedPage]) -> Extraction
         markdown=markdown,
         pages=pages,
         title=extraction.title or first_heading(markdown),
-        language=extraction.language or guess_language("\n".join(filter(None, texts[:LANGUAGE_PAGES]))),
         fields=tuple(_once([*fields, *(field for scan in scans for field in scan.fields)])),
         tables=(
             *(table for table in extraction.tables if table.page not in taken),

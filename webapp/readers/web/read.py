@@ -10,7 +10,6 @@ from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.encoding import Decoded, decode
 from webapp.readers.extraction import Extraction
 from webapp.readers.fields.markdown import with_fields
-from webapp.readers.language import guess_language
 from webapp.readers.markup.parse import RECURSION
 from webapp.readers.page_markdown import first_heading
 from webapp.readers.web.page import FLAT, read_page
@@ -36,7 +35,7 @@ def parse_html(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         version="",
         markdown=page.markdown,
         title=page.title or first_heading(page.markdown),
-        language=page.language or guess_language(page.markdown),
+        language=page.language,
         fields=page.fields,
         tables=tuple(page.tables),
         warnings=(*decoded.warnings, *(() if page.is_whole else (FLAT,))),
@@ -58,7 +57,7 @@ def parse_xml(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         markdown=found.markdown,
         # The name of its root is what all files of its kind have.
         title=found.title or "",
-        language=found.language or guess_language(found.markdown),
+        language=found.language,
         fields=found.fields,
         tables=tuple(found.tables),
         partial=not found.is_whole,

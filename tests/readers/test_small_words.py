@@ -4,7 +4,7 @@
 
 import pytest
 
-from webapp.readers.language import guess_language
+from webapp.readers.small_words import guess_language
 
 SAMPLES = {
     "en": "The keeper of the lighthouse was in the tower when the storm came from the sea and he saw that it was not "
