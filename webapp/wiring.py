@@ -15,8 +15,8 @@ from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.embed import LocalEmbedder
 from webapp.providers.local.extract import LocalExtractor
-from webapp.providers.local.ocr import LocalOcr, OcrOptions
 from webapp.providers.local.languages import LocalLanguages
+from webapp.providers.local.ocr import LocalOcr, OcrOptions
 from webapp.providers.local.opener import LocalOpener
 from webapp.providers.local.pictures import LocalPictures
 from webapp.providers.local.searchable import LocalSearchablePdfs

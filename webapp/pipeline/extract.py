@@ -130,7 +130,7 @@ def _read(context: StageContext, source: Source, path: str) -> Extraction:
             progress=context.progress,
             parts=PartsOfFile(context, f"{path.removesuffix('.json')}/"),
         )
-    return _kept(context, path, found)
+    return _kept(context, path, _with_languages(context, found))
 
 
 @contextmanager
@@ -154,12 +154,17 @@ def _read_remotely(context: StageContext, source: Source, extractor: RemoteExtra
         found = read_windows(context, extractor, source.content_type, folder, file)
     # In this attempt or an earlier one.
     context.has_paid = True
-    return _kept(context, path, found)
+    named = _with_languages(context, found)
+    # A service names the language of what it read, and not what the file says of itself.
+    return _kept(context, path, replace(named, language=found.language or named.language))
 
 
-def _kept(context: StageContext, path: str, read: Extraction) -> Extraction:
-    languages = context.providers.languages
-    extraction = with_languages(read, languages.language_of, languages.known) if languages else read
+def _with_languages(context: StageContext, found: Extraction) -> Extraction:
+    teller = context.providers.languages
+    return with_languages(found, teller.language_of, teller.known) if teller else found
+
+
+def _kept(context: StageContext, path: str, extraction: Extraction) -> Extraction:
     context.make("extraction", path, extraction.to_json())
     return extraction
 

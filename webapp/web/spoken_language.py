@@ -11,7 +11,7 @@ from webapp.web.errors import Problem
 
 
 def asked_language() -> str | None:
-    """The `language` of the form, the JSON object or the address; None where it is left open. 422 for an unknown one."""
+    """The `language` of the form, the JSON object or the address; None where none is given. 422 for an unknown one."""
     plain: object = request.get_json(silent=True) if request.is_json else request.form
     given = plain.get("language") if isinstance(plain, Mapping) else None
     given = request.args.get("language") if given is None else given

@@ -58,7 +58,7 @@ class LocalRecogniser:
 
     def options_key(self) -> str:
         """Give the options that can change a result."""
-        return f"beam=5,languages={'+'.join(self._candidates)}"
+        return f"beam={self._model.beam_size},languages={'+'.join(self._candidates)}"
 
     def close(self) -> None:
         """End the recogniser's process."""
@@ -85,6 +85,7 @@ class LocalRecogniser:
             "end": clip.end,
             "channel": clip.channel,
             "languages": candidates,
+            "beam_size": self._model.beam_size,
             "threads": self._threads,
         }
         # One clip at a time for all callers: that bounds processors and memory.
@@ -110,7 +111,9 @@ class LocalRecogniser:
 
     def _expect_model(self) -> None:
         if not self._model.is_there(self._models):
-            raise ProviderUnavailable(f"{self._model.name} is missing: run `make setup`", code=FailureCode.MODEL_MISSING)
+            raise ProviderUnavailable(
+                f"{self._model.name} is missing: run `make setup`", code=FailureCode.MODEL_MISSING
+            )
 
 
 def _candidates(language: str, languages: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from faster_whisper.transcribe import Segment
 from numpy.typing import NDArray
 
 from webapp.providers.speech_ports import UNKNOWN_LANGUAGE
+from webapp.providers.spoken import SPOKEN
 from webapp.readers.sound.levels import Samples
 from webapp.readers.sound.recording import piece
 from webapp.sandbox.child import Report
@@ -40,7 +41,7 @@ def transcribe(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     found, _ = model.transcribe(
         samples,
         language=language,
-        beam_size=5,
+        beam_size=int(str(arguments["beam_size"])),
         best_of=1,
         temperature=(0.0, 0.4),
         condition_on_previous_text=False,
@@ -67,8 +68,9 @@ def _spoken(model: WhisperModel, samples: NDArray[np.float32], candidates: list[
     _, _, shares = model.detect_language(samples)
     likely = dict(shares)
     best = max(candidates, key=lambda code: likely.get(code, 0.0))
-    is_other = max(likely.values()) >= CLEARLY and likely.get(best, 0.0) < max(likely.values())
-    return None if is_other else best
+    # Of noise and music the model says Norwegian Nynorsk or Latin, which nobody speaks to it.
+    others = {code: share for code, share in likely.items() if code in SPOKEN and code not in candidates}
+    return None if max(others.values(), default=0.0) >= CLEARLY else best
 
 
 def _samples(source: str, start: float, end: float, channel: int | None) -> NDArray[np.float32]:

@@ -26,6 +26,8 @@ class SpeechModel:
     weights_sha256: str
     licence: str
     knows_english_only: bool = False
+    beam_size: int = 5
+    """How many wordings are followed at once. The small model gains nothing by more than one."""
 
     def folder(self, models: Path) -> Path:
         """This model's own folder among the models."""
@@ -58,6 +60,7 @@ TINY_ENGLISH = SpeechModel(
     weights_sha256="1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
     licence="METADATA",
     knows_english_only=True,
+    beam_size=1,
 )
 BASE = SpeechModel(
     "whisper-base",
