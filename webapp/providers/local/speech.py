@@ -74,7 +74,8 @@ class LocalRecogniser:
     ) -> Transcript | Operation:
         """Transcribe a clip at once."""
         candidates = [clip.language] if clip.language else list(self._candidates)
-        if self._model.knows_english_only and candidates != ["en"]:
+        known = ("en",) if self._model.knows_english_only else SPOKEN
+        if not set(candidates) <= set(known):
             raise BadInput(f"{self._model.name} knows no {'+'.join(candidates)}", code=FailureCode.LANGUAGE)
         self._expect_model()
         model = self._model.folder(self._models).absolute()

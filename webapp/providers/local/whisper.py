@@ -18,8 +18,9 @@ from webapp.readers.sound.recording import piece
 from webapp.sandbox.child import Report
 
 RATE = 16_000
-# Given another language, Whisper is unsure of itself or says the same again and again (measured:
-# English -0.2 to -0.5 and 1.4 to 1.7; German, Russian, French and Spanish below -1.1, or above 4).
+# Told another language than the spoken one, Whisper is unsure of itself or says the same again and again. Measured:
+# base, the right language, -0.2 to -0.45 and 0.9 to 1.8; Russian as German below -1.1; synthetic voices to -0.9, or
+# above 4.
 UNSURE = -0.9
 LOOPING = 2.4
 # A share above this says that another language is spoken than those that are asked for.

@@ -312,7 +312,7 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "live": found.view,
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
-        "spoken_languages": SPOKEN if is_recording(found.document.content_type) else (),
+        "spoken_languages": SPOKEN if services().providers.speech and is_recording(found.document.content_type) else (),
     }
 
 
