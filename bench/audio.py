@@ -1,8 +1,8 @@
 """How many times faster than they last recordings are read and transcribed on this machine, and in how much memory.
 
 Run as `python -m bench.audio [--minutes N] [--words-only]`. The sound is made here; an hour of talk is spoken by
-Debian's espeak-ng where that is installed. How well speech is understood is measured on recorded sentences out of Debian's
-packages, beside faster-whisper called bare on the same samples; this needs apt-get.
+Debian's espeak-ng where that is installed. How well speech is understood is measured on recorded sentences out of
+Debian's packages, beside faster-whisper called bare on the same samples; this needs apt-get.
 """
 
 import argparse

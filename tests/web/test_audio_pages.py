@@ -152,6 +152,7 @@ def test_a_language_that_is_none_is_refused(program: Program, recording: UUID) -
         answer = program.post(address)
         assert answer.status_code == 422
         assert "language must be one of en, de" in answer.text
+    assert program.post(f"/documents/{recording}/reprocess", json={"language": ["ru"]}).status_code == 422
 
 
 def test_an_upload_says_which_language_its_recordings_are_in(program: Program, recording: UUID) -> None:

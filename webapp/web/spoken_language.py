@@ -15,7 +15,7 @@ def asked_language() -> str | None:
     plain: object = request.get_json(silent=True) if request.is_json else request.form
     given = plain.get("language") if isinstance(plain, Mapping) else None
     given = request.args.get("language") if given is None else given
-    if given in {None, ""}:
+    if given is None or given == "":
         return None
     if given not in SPOKEN:
         raise Problem(422, detail=f"language must be one of {', '.join(SPOKEN)}.")
