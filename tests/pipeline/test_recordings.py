@@ -22,7 +22,7 @@ from webapp.pipeline.extract import save_markdown
 from webapp.pipeline.handlers import HANDLERS
 from webapp.provider_errors import BadInput, FailureCode, OperationLost, ProviderError, RateLimited
 from webapp.providers.local.sound import AudioDecoder
-from webapp.providers.speech_ports import Analysis, Sound, Transcript
+from webapp.providers.speech_ports import Analysis, Recogniser, Sound, Transcript
 from webapp.runs.checkpoint import SPOKEN_LANGUAGE
 from webapp.runs.lifecycle import end_after
 from webapp.runs.stages import (
@@ -409,8 +409,9 @@ def test_a_chosen_language_is_asked_for_and_paid_for_once(
     service: str,
     asked: list[str],
 ) -> None:
-    server: SpeechKitServer | OpenAI = speechkit if service == "speechkit" else openai
-    recogniser = studio.speechkit_at(speechkit, reader) if service == "speechkit" else studio.openai_at(openai, reader)
+    at_yandex = service == "speechkit"
+    server: SpeechKitServer | OpenAI = speechkit if at_yandex else openai
+    recogniser: Recogniser = studio.speechkit_at(speechkit, reader) if at_yandex else studio.openai_at(openai, reader)
     studio.equip(workplace, reader, recogniser)
     document_id = workplace.upload(call(), "call.wav").document.id
     studio.finish(workplace, document_id)

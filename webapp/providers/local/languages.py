@@ -4,6 +4,7 @@ It runs where the jobs do and not in the readers' children: there, each child wo
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -26,7 +27,7 @@ _SIGN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 class LocalLanguages:
     """A LanguageTeller. Its model is loaded with the first text."""
 
-    known = LANGUAGES
+    known: Sequence[str] = LANGUAGES
 
     def __init__(self, models: Path) -> None:
         self._models = models
