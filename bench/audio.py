@@ -1,13 +1,15 @@
 """How many times faster than they last recordings are read and transcribed on this machine, and in how much memory.
 
-Run as `python -m bench.audio [--minutes N]`. The sound is made here; words are spoken by Debian's
-espeak-ng where that is installed, else the recogniser gets none and is left out.
+Run as `python -m bench.audio [--minutes N] [--words-only]`. The sound is made here; an hour of talk is spoken by
+Debian's espeak-ng where that is installed. How well speech is understood is measured on recorded sentences out of
+Debian's packages, beside faster-whisper called bare on the same samples; this needs apt-get.
 """
 
 import argparse
 import multiprocessing
 import os
 import resource
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,12 +17,16 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from faster_whisper import WhisperModel
 
+from bench import _spoken
+from bench._spoken import Spoken
 from bench._table import row, title
 from tests import sounds
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.local.speech import LocalRecogniser
+from webapp.providers.models.whisper import BASE
 from webapp.providers.speech_ports import Clip, Sound, Transcript
 from webapp.readers.sound.levels import clips
 
@@ -34,15 +40,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--models", type=Path, default=Path(os.environ.get("MODELS_DIR", ".cache/models")))
+    parser.add_argument("--words-only", action="store_true", help="only how well recorded sentences are understood")
     given = parser.parse_args()
-    seconds = given.minutes * 60
+    if not given.words_only:
+        _hours(given.minutes * 60, given.models)
+    _words(given.models)
+
+
+def _hours(seconds: int, models: Path) -> None:
     title("A recording, in times of how long it lasts; beside: what it took, and the most memory")
     with tempfile.TemporaryDirectory() as folder:
         for kind in FORMATS:
             _apart(_make, Path(folder), kind, seconds)
             _apart(_reading, Path(folder), kind)
         _apart(_make_talk, Path(folder), seconds)
-        _apart(_hearing, Path(folder), given.models)
+        _apart(_hearing, Path(folder), models)
+
+
+def _words(models: Path) -> None:
+    title("Recorded sentences: wrong words, and the speed in times of how long they last")
+    if shutil.which("apt-get") is None:
+        row("understand", "-", beside="there is no apt-get")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for spoken in (_spoken.russian(120), _spoken.english(60)):
+            for work in (_understanding, _bare):
+                _apart(work, Path(folder), models, spoken)
 
 
 def _apart(work: Callable[..., None], *arguments: object) -> None:
@@ -91,6 +114,40 @@ def _hearing(folder: Path, models: Path) -> None:
     segments = [segment for part in transcript for segment in part.segments]
     _, took = _timed(lambda: LocalAnalyst().analyze(segments, timeout_seconds=TIMEOUT_SECONDS))
     row("take notes", f"{took:.2f} s", beside=f"{len(words)} words in {len(segments)} sentences")
+
+
+def _understanding(folder: Path, models: Path, spoken: Spoken) -> None:
+    source = folder / "spoken.wav"
+    source.write_bytes(sounds.wav(spoken.samples, rate=_spoken.RATE))
+    reader, recogniser = AudioDecoder(), LocalRecogniser(models, language=spoken.language)
+    sound = _read(reader, source, "audio/wav", folder / "spoken.ogg")
+    reader.close()
+    transcript, took = _timed(lambda: _transcribe(recogniser, sound, folder / "spoken.ogg"))
+    recogniser.close()
+    heard = " ".join(segment.text for part in transcript for segment in part.segments)
+    (folder / "took").write_text(str(took), encoding="ascii")
+    _tell_words(spoken, heard, took, resource.RUSAGE_CHILDREN)
+
+
+def _bare(folder: Path, models: Path, spoken: Spoken) -> None:
+    """faster-whisper with its own settings and the same model, its loading included, as ours is."""
+    samples = spoken.samples.astype(np.float32) / np.float32(32768)
+
+    def work() -> str:
+        model = WhisperModel(str(BASE.folder(models)), compute_type="int8", cpu_threads=2, local_files_only=True)
+        found, _ = model.transcribe(samples, language=spoken.language)
+        return " ".join(segment.text for segment in found)
+
+    heard, took = _timed(work)
+    ours = float((folder / "took").read_text(encoding="ascii"))
+    _tell_words(spoken, heard, took, resource.RUSAGE_SELF, f", ours takes {ours / took:.2f} times as long")
+
+
+def _tell_words(spoken: Spoken, heard: str, took: float, whose: int, more: str = "") -> None:
+    seconds, peak = len(spoken.samples) / _spoken.RATE, resource.getrusage(whose).ru_maxrss / 1024
+    what = f"{spoken.language} {'faster-whisper bare' if more else 'ours'}"
+    wrong = _spoken.wrong_words(spoken.text, heard)
+    row(what, f"{wrong:.3f}", beside=f"{seconds / took:.1f} x, {took:.1f} s for {seconds:.0f} s, {peak:.0f} MB{more}")
 
 
 def _read(reader: AudioDecoder, source: Path, content_type: str, target: Path) -> Sound:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.extract import LocalExtractor
-from webapp.providers.models import minilm, whisper
+from webapp.providers.local.languages import LocalLanguages
+from webapp.providers.models import languages, minilm, whisper
 from webapp.readers.extraction import Extraction
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,8 +42,15 @@ def failure(extractor: LocalExtractor, folder: Path, data: bytes, content_type: 
 def speech_models_folder() -> Path:
     """Get the speech model once for all runs of the tests; later runs find it."""
     folder = Path(os.environ.get("MODELS_DIR") or ROOT / ".cache" / "models")
-    whisper.ensure(folder)
+    whisper.ensure(whisper.BASE, folder)
     return folder
+
+
+def language_teller() -> LocalLanguages:
+    """Unpack the model for languages once for all runs of the tests; later runs find it."""
+    folder = Path(os.environ.get("MODELS_DIR") or ROOT / ".cache" / "models")
+    languages.ensure(folder)
+    return LocalLanguages(folder)
 
 
 def sha256(path: Path) -> str:

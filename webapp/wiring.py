@@ -15,6 +15,7 @@ from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.embed import LocalEmbedder
 from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.local.languages import LocalLanguages
 from webapp.providers.local.ocr import LocalOcr, OcrOptions
 from webapp.providers.local.opener import LocalOpener
 from webapp.providers.local.pictures import LocalPictures
@@ -55,6 +56,7 @@ def wire(settings: Settings) -> Services:
             searchable=LocalSearchablePdfs(requires_locks=requires_locks),
             opener=LocalOpener(requires_locks=requires_locks),
             unpacker=LocalUnpacker(unpacking, memory_mb=memory_mb, requires_locks=requires_locks),
+            languages=LocalLanguages(settings.models.dir),
         ),
         seal=PasswordSeal(lambda: secret_key(settings)),
     )
@@ -172,7 +174,9 @@ def _openai_embedder(settings: Settings, name: str, dimensions: int) -> Embedder
     )
 
 
-def _speech(settings: Settings) -> SpeechProviders:
+def _speech(settings: Settings) -> SpeechProviders | None:
+    if settings.providers.speech == "off":
+        return None
     seconds_max = settings.limits.audio_hours_max * 3600.0
     reader = AudioDecoder(seconds_max=seconds_max, requires_locks=settings.parsers.requires_locks)
     return SpeechProviders(reader, _recogniser(settings, reader), _analyst(settings))
@@ -180,9 +184,12 @@ def _speech(settings: Settings) -> SpeechProviders:
 
 def _recogniser(settings: Settings, reader: SoundReader) -> Recogniser:
     if settings.providers.speech == "local":
-        threads, language = settings.speech.threads, settings.speech.language
         return LocalRecogniser(
-            settings.models.dir, threads=threads, language=language, requires_locks=settings.parsers.requires_locks
+            settings.models.dir,
+            threads=settings.speech.threads,
+            language=settings.speech.language,
+            languages=settings.ocr.languages,
+            requires_locks=settings.parsers.requires_locks,
         )
     if settings.providers.speech == "openai":
         from webapp.providers.openai.client import connect  # noqa: PLC0415 - see above

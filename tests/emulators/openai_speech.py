@@ -23,6 +23,7 @@ def transcriptions(server: "OpenAI", request: Request) -> Reply:
     """POST /v1/audio/transcriptions."""
     parts = _parts(request)
     audio, model, form = parts["file"], parts["model"].decode(), parts["response_format"].decode()
+    server.asked_languages.append(parts.get("language", b"auto").decode())
     seconds, _ = measure(audio)
     server.pay("transcription", hashlib.sha256(audio).hexdigest(), round(seconds))
     text = " ".join(f"{sentence.capitalize()}." for _, _, sentence in sentences(seconds))

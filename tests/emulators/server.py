@@ -107,6 +107,7 @@ class Emulator:
             self._released = threading.Event()
             self.calls: Counter[str] = Counter()
             self.ledger: list[Paid] = []
+            self.asked_languages: list[str] = []
             self.faults: list[Fault] = []
             self.in_flight: Counter[str] = Counter()
             self.most_in_flight: Counter[str] = Counter()

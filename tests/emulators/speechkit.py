@@ -95,6 +95,7 @@ class SpeechKitServer(Emulator):
         audio = base64.b64decode(asked["content"], validate=True)
         seconds, channels = measure(audio)
         with self.lock:
+            self.asked_languages.extend(asked["recognitionModel"]["languageRestriction"]["languageCode"])
             operation = Operation(f"op{len(self.operations) + 1:04}", seconds, channels)
             self.operations[operation.id] = operation
         self.pay("start", hashlib.sha256(audio).hexdigest(), round(seconds))

@@ -103,9 +103,9 @@ class Workplace(Services):
         incoming = receive(self.providers.blobs.incoming(), io.BytesIO(data), self.settings.limits.upload_bytes_max)
         return ingest(self, org_id or self.org_id, incoming, filename)
 
-    def reprocess(self, document_id: UUID, *, max_attempts: int = 5) -> UUID:
+    def reprocess(self, document_id: UUID, *, max_attempts: int = 5, **more: Any) -> UUID:
         return lifecycle.queue_run(
-            self.queue, self.org_id, document_id, RunTrigger.REPROCESS, max_attempts=max_attempts
+            self.queue, self.org_id, document_id, RunTrigger.REPROCESS, max_attempts=max_attempts, **more
         )
 
     def claim(self) -> Lease:

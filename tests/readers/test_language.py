@@ -1,39 +1,55 @@
-"""The guess is right where it is made, and not made where it would be a gamble."""
+"""The language of each page, and of most of a document's text."""
 
 # ruff: noqa: RUF001 - letters of other alphabets are the point here
 
 import pytest
 
-from webapp.readers.language import guess_language
+from tests import local_providers
+from webapp.providers.local.languages import LocalLanguages
+from webapp.readers.extraction import Extraction, Page
+from webapp.readers.language import with_languages
 
-SAMPLES = {
-    "en": "The keeper of the lighthouse was in the tower when the storm came from the sea and he saw that it was not "
-    "the wind but a ship which had lost its way on the rocks.",
-    "de": "Der Wärter des Turms war in der Nacht nicht auf dem Felsen, und als der Sturm von der See kam, sah er, dass "
-    "es nicht der Wind war, sondern ein Schiff mit einer Lampe.",
-    "fr": "Le gardien du phare est dans la tour quand la tempête vient de la mer et il ne voit pas que ce n'est pas le "
-    "vent mais un bateau qui est sur les rochers pour la nuit.",
-    "es": "El guardián del faro está en la torre y no ve que el barco que viene de la mar se pierde en las rocas por "
-    "una noche de viento, pero los hombres lo saben y se van con el día.",
-    "ru": "Смотритель маяка был в башне, и когда буря пришла с моря, он не знал, что это был не ветер, а корабль, "
-    "который так и не нашёл дороги за скалы, но все люди были живы и у него на острове.",
-}
+ENGLISH = "The keeper of the lighthouse was in the tower when the storm came from the sea. "
+GERMAN = "Der Wärter war in der Nacht auf dem Turm, als der Sturm von der See kam. "
+RUSSIAN = "Смотритель маяка был в башне, когда буря пришла с моря. "
 
 
-@pytest.mark.parametrize("language", SAMPLES)
-def test_plain_cases_are_named(language: str) -> None:
-    assert guess_language(SAMPLES[language]) == language
+@pytest.fixture(scope="module")
+def teller() -> LocalLanguages:
+    return local_providers.language_teller()
 
 
-@pytest.mark.parametrize("text", ["", "short text", "17 18 19 " * 100, "lorem ipsum dolor sit amet " * 20])
-def test_unclear_ones_are_not(text: str) -> None:
-    assert guess_language(text) is None
+def named(teller: LocalLanguages, *pages: str, declared: str | None = None, markdown: str = "") -> Extraction:
+    numbered = tuple(Page(number, text) for number, text in enumerate(pages, 1))
+    extraction = Extraction("", "", markdown, pages=numbered, language=declared)
+    return with_languages(extraction, teller.language_of, teller.known)
 
 
-def test_an_english_invoice_is_not_portuguese() -> None:
-    text = (
-        "Invoice No. 17. Bill to: Acme Ltd, No. 5 Harbour Road. A Bolts 40 1.20 48.00. B Washers 80 3.10 248.00. "
-        "Subtotal 296.00 VAT 59.20 Total due 355.20. Payment within 30 days. Do not hesitate to contact us at "
-        "billing@acme.com or www.acme.com. Reference no A-17 as stated."
+def test_each_page_has_its_own_and_the_document_that_of_most_text(teller: LocalLanguages) -> None:
+    found = named(teller, ENGLISH, GERMAN * 5, "42", RUSSIAN * 2)
+    assert [page.language for page in found.pages] == ["en", "de", None, "ru"]
+    assert found.language == "de"
+
+
+def test_a_text_without_pages_is_looked_at_all_over(teller: LocalLanguages) -> None:
+    assert named(teller, markdown=ENGLISH * 40 + GERMAN * 400).language == "de"
+
+
+def test_pages_that_say_little_say_more_together(teller: LocalLanguages) -> None:
+    found = named(teller, "Der alte Wärter", "auf dem Turm", "in der Nacht")
+    assert ([page.language for page in found.pages], found.language) == ([None] * 3, "de")
+
+
+def test_the_text_counts_more_than_what_the_file_says_of_itself(teller: LocalLanguages) -> None:
+    assert named(teller, GERMAN, declared="en").language == "de"
+    assert named(teller, "17 18", declared="en").language == "en"
+    # None of those that are told apart: the file knows better.
+    assert (
+        named(teller, "Custos turris in nocte tempestatem maris vidit et lampadem accendit.", declared="la").language
+        == "la"
     )
-    assert guess_language(text) in {"en", None}
+
+
+def test_nothing_is_guessed_of_nothing(teller: LocalLanguages) -> None:
+    assert named(teller, "17", "").language is None
+    assert named(teller, markdown="").language is None

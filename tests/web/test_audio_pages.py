@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from flask import Flask
+from sqlalchemy import select
 
 from tests import sounds
 from tests.emulators.speechkit import SpeechKitServer
@@ -14,15 +15,18 @@ from tests.hashed_words import HashedWords
 from tests.pipeline import studio
 from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
+from tests.web.shelves import shelve
 from webapp.clock import monotonic
 from webapp.db import transaction
 from webapp.jobs.interruptions import Snoozed
+from webapp.jobs.model import Job
 from webapp.library.intake import ingest, receive
 from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.speech_ports import SpeechProviders
+from webapp.runs.checkpoint import SPOKEN_LANGUAGE
 from webapp.services import Services
 
 
@@ -129,3 +133,41 @@ def test_other_orgs_find_nothing(people: People, recording: UUID, subtests: pyte
         with subtests.test(part):
             assert other.get(f"/documents/{recording}/{part}").status_code == 404
             assert people.browser().get(f"/documents/{uuid4()}/{part}").status_code == 404
+
+
+@both_databases
+def test_a_person_chooses_the_language_that_is_spoken(browser: Browser, program: Program, recording: UUID) -> None:
+    page = browser.get(f"/documents/{recording}").text
+    assert '<option value="ru">Russian</option>' in page
+    assert '<option value="en" selected>English</option>' in page
+    for data in ({"data": {"language": "ru"}}, {"json": {"language": "ru"}}):
+        assert program.post(f"/documents/{recording}/reprocess", **data).status_code == 202
+    assert _newest_languages(2) == ["ru", "ru"]
+    assert program.post(f"/documents/{recording}/reprocess").status_code == 202
+    assert _newest_languages(1) == [None]
+
+
+def test_a_language_that_is_none_is_refused(program: Program, recording: UUID) -> None:
+    for address in (f"/documents/{recording}/reprocess?language=klingon", "/documents?language=RU"):
+        answer = program.post(address)
+        assert answer.status_code == 422
+        assert "language must be one of en, de" in answer.text
+    assert program.post(f"/documents/{recording}/reprocess", json={"language": ["ru"]}).status_code == 422
+
+
+def test_an_upload_says_which_language_its_recordings_are_in(program: Program, recording: UUID) -> None:
+    file = (io.BytesIO(sounds.wav(sounds.babble(2))), "call.wav")
+    assert program.post("/documents?language=pt", data={"file": file}).status_code == 200
+    assert _newest_languages(1) == ["pt"]
+
+
+def test_nothing_is_spoken_in_a_text(program: Program) -> None:
+    [document] = shelve(program, ("note.txt", b"Nobody speaks in this note."))
+    assert program.post(f"/documents/{document}/reprocess", data={"language": "ru"}).status_code == 422
+    assert "spoken-language" not in program.get(f"/documents/{document}", headers={"Accept": "text/html"}).text
+
+
+def _newest_languages(count: int) -> list[str | None]:
+    with transaction(everywhere=True) as session:
+        jobs = session.scalars(select(Job).order_by(Job.id.desc()).limit(count)).all()
+        return [job.checkpoint.get(SPOKEN_LANGUAGE) for job in jobs]

@@ -1,5 +1,6 @@
 """Who does what: this machine, or the service whose credentials are there."""
 
+import os
 from dataclasses import dataclass
 
 from webapp.config.group import Group
@@ -31,6 +32,11 @@ def read(env: Reader) -> ProviderSettings:
         speech=_speech(env),
         analysis=_by_openai(env, "ANALYSIS"),
     )
+
+
+def speech_from_environment() -> str:
+    """Read alone who transcribes, for set-up."""
+    return _speech(Reader(os.environ))
 
 
 def _blobs(env: Reader) -> str:
@@ -74,10 +80,10 @@ def _extraction(env: Reader) -> str:
 
 
 def _speech(env: Reader) -> str:
-    """SpeechKit where its key is there, else OpenAI where its key is, else this machine."""
+    """SpeechKit where its key is there, else OpenAI where its key is, else this machine; nobody where it is off."""
     has_speechkit, has_openai = bool(env.text("SPEECHKIT_API_KEY")), bool(env.text("OPENAI_API_KEY"))
     usual = "speechkit" if has_speechkit else "openai" if has_openai else "local"
-    chosen = env.choice("SPEECH", usual, ("local", "speechkit", "openai"))
+    chosen = env.choice("SPEECH", usual, ("local", "speechkit", "openai", "off"))
     if chosen == "speechkit" and not has_speechkit:
         raise SettingsError("SPEECH=speechkit needs SPEECHKIT_API_KEY.")
     return _reachable(env, "SPEECH", chosen)

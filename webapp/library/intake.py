@@ -163,16 +163,19 @@ def ingest(
     incoming: IncomingFile,
     filename: str | None,
     priority: int = Priority.PERSON,
+    checkpoint: Mapping[str, Any] | None = None,
 ) -> Ingested:
     """Take an upload in: returns a new document with a queued run, or the one that has these bytes already.
 
+    `checkpoint` is what the run's first job is told.
     Whatever the outcome, the incoming file is gone afterwards. Refused says what is wrong with it.
     """
     with _discarded(incoming):
         name = clean_filename(filename)
         kind = _check(incoming, name)
         existing = _find(org_id, incoming.sha256)
-        return existing or _store(services, _new_document(org_id, incoming, name, kind), incoming, priority)
+        document = _new_document(org_id, incoming, name, kind)
+        return existing or _store(services, document, incoming, priority, checkpoint or {})
 
 
 def _check(incoming: IncomingFile, name: str) -> FileType:
@@ -201,12 +204,14 @@ def _new_document(org_id: UUID, incoming: IncomingFile, name: str, kind: FileTyp
     )
 
 
-def _store(services: Services, document: Document, incoming: IncomingFile, priority: int) -> Ingested:
+def _store(
+    services: Services, document: Document, incoming: IncomingFile, priority: int, checkpoint: Mapping[str, Any]
+) -> Ingested:
     org_id, document_id, sha256, path = document.org_id, document.id, document.sha256, document.blob_path
     incoming.close()
     try:
         services.providers.blobs.put_file(path, incoming.path)
-        return _commit(services, document, priority)
+        return _commit(services, document, priority, checkpoint)
     except BaseException as error:
         # An error while committing does not say what the database decided: ask it. Where it can't
         # answer, the blob stays, since a blob without rows is removed by the daily sweep.
@@ -223,7 +228,7 @@ def _store(services: Services, document: Document, incoming: IncomingFile, prior
         raise
 
 
-def _commit(services: Services, document: Document, priority: int) -> Ingested:
+def _commit(services: Services, document: Document, priority: int, checkpoint: Mapping[str, Any]) -> Ingested:
     with db.transaction(document.org_id) as session:
         _share_answers(document)
         session.add(document)
@@ -237,6 +242,7 @@ def _commit(services: Services, document: Document, priority: int) -> Ingested:
             document.content_type,
             max_attempts=services.settings.queue.job_max_attempts,
             priority=priority,
+            checkpoint=checkpoint,
         )
         return Ingested(document, IngestedRun(run_id, RunState.QUEUED))
 

@@ -21,6 +21,7 @@ from webapp.providers.ports import AnyExtractor, RemoteExtractor
 from webapp.readers.cleaning import clean_extraction, clean_line
 from webapp.readers.extraction import Extraction
 from webapp.readers.filetypes import filetype
+from webapp.readers.language import with_languages
 from webapp.readers.page_reading import may_be_read_again
 from webapp.readers.pictures.words_file import packed
 from webapp.runs.stages import EXTRACT, INDEX, SAVE_MARKDOWN, UNPACK
@@ -142,7 +143,7 @@ def _read(context: StageContext, source: Source, path: str) -> Extraction:
             progress=context.progress,
             parts=PartsOfFile(context, f"{path.removesuffix('.json')}/"),
         )
-    return _kept(context, path, found)
+    return _kept(context, path, _with_languages(context, found))
 
 
 @contextmanager
@@ -166,7 +167,14 @@ def _read_remotely(context: StageContext, source: Source, extractor: RemoteExtra
         found = read_windows(context, extractor, source.content_type, folder, file)
     # In this attempt or an earlier one.
     context.has_paid = True
-    return _kept(context, path, found)
+    named = _with_languages(context, found)
+    # A service names the language of what it read, and not what the file says of itself.
+    return _kept(context, path, replace(named, language=found.language or named.language))
+
+
+def _with_languages(context: StageContext, found: Extraction) -> Extraction:
+    teller = context.providers.languages
+    return with_languages(found, teller.language_of, teller.known) if teller else found
 
 
 def _count_parts(context: StageContext, source: Source) -> int:

@@ -21,8 +21,9 @@ from webapp.provider_errors import BadInput, FailureCode, OperationLost
 from webapp.providers.ports import Done, Failed, Polled, StillRunning
 from webapp.providers.speech_ports import UNKNOWN_LANGUAGE, Clip, Operation, Recogniser, Sound, Transcript
 from webapp.providers.speech_text import speaker_name
-from webapp.readers.language import guess_language
+from webapp.readers.small_words import guess_language
 from webapp.readers.sound.levels import clips
+from webapp.runs.checkpoint import SPOKEN_LANGUAGE
 from webapp.runs.stages import ANALYZE, START_TRANSCRIPTION, TRANSCRIBE, TRANSCRIBE_POLL
 
 OPERATION = "transcribe"
@@ -129,9 +130,13 @@ def _work(context: StageContext) -> Iterator[RemoteWork[Transcript]]:
     folder, sound_path = find_source(context).answers_folder, context.artifact("sound")
     with local_file(context.providers.blobs, context.artifact("audio")) as audio:
         pieces = []
-        for clip in plan(load_sound(context), recogniser):
+        language = context.checkpoint.get(SPOKEN_LANGUAGE)
+        for planned in plan(load_sound(context), recogniser):
+            clip = replace(planned, language=language)
             name = (recogniser.version, recogniser.options_key(), sound_path.rpartition("/")[2])
-            key = digest("\n".join(map(str, (*name, clip.start, clip.end, clip.channel))).encode())[:16]
+            # Where nobody chose a language, the key is that of earlier versions.
+            parts = (*name, clip.start, clip.end, clip.channel, *filter(None, (language,)))
+            key = digest("\n".join(map(str, parts)).encode())[:16]
             path = f"{folder}speech-{recogniser.name}-{key}.json"
             pieces.append(
                 ClipOfRecording(path, operation_path(path), round(clip.end - clip.start), context, clip, audio)
@@ -178,4 +183,5 @@ def join(pieces: Sequence[tuple[Clip, Transcript]]) -> Transcript:
         transcript.language for _, transcript in pieces if transcript.language not in {None, UNKNOWN_LANGUAGE}
     )
     language = languages.most_common(1)[0][0] if languages else None
+    # Paid notes are found by this transcript's bytes, so where no language is told, it says what it always said.
     return Transcript(tuple(segments), language or guess_language(" ".join(segment.text for segment in segments)))

@@ -269,6 +269,16 @@ class SearchablePdfMaker(Protocol):
         """Make one of a file and its words, and open it; it is gone once it is closed."""
 
 
+class LanguageTeller(Protocol):
+    """Names the language of a text."""
+
+    known: Sequence[str]
+    """The languages among which it chooses."""
+
+    def language_of(self, text: str) -> str | None:
+        """The text's language by its two-letter code; None where that is not plain."""
+
+
 def _none_earlier(model: str) -> Embedder | None:
     """Nobody makes vectors of an earlier model."""
 
@@ -290,6 +300,7 @@ class Providers:
     searchable: SearchablePdfMaker | None = None
     opener: FileOpener | None = None
     unpacker: Unpacker | None = None
+    languages: LanguageTeller | None = None
     copies: Callable[[str], AbstractContextManager[Path]] | None = None
     earlier_embedder: Callable[[str], Embedder | None] = _none_earlier
 

@@ -47,7 +47,7 @@ class Sound(TypedJson):
 
 
 UNKNOWN_LANGUAGE = "und"
-"""Somebody speaks, but in no language that the recogniser knows."""
+"""Somebody speaks, and the recogniser understands too little of it to write it down."""
 
 
 class SoundReader(Protocol):
@@ -75,12 +75,16 @@ class SoundReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A piece of a recording; `channel` where one of its channels is meant, None for all."""
+    """A piece of a recording; `channel` where one of its channels is meant, None for all.
+
+    `language` is the one that a person chose for the recording, a code of two letters.
+    """
 
     start: float
     end: float
     channel: int | None = None
     is_whole: bool = False
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

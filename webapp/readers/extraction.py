@@ -96,6 +96,8 @@ class Page:
     """The share of its letters that are in words of which their reader was sure; None where it does not say."""
     is_damaged: bool = False
     """Whether the text that the file holds for the page is not what people see there."""
+    language: str | None = None
+    """The language of its text, where that shows one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,43 +1,47 @@
-# ruff: noqa: RUF001 - letters of other alphabets are the point here
-"""A modest guess at a text's language: which language's small words it is full of."""
+"""The language of each page of an extraction, and of its whole text."""
 
-import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-SAMPLE_CHARACTERS = 20_000
-WORDS_MIN = 30
-SHARE_MIN = 0.12
-LEAD_MIN = 1.4
+from webapp.readers.extraction import Extraction
 
-# The words that carry grammar; shared ones count for each language that has them.
-SMALL_WORDS = {
-    "en": "the of and to in is that for it was with as be on by this are from not or have which at an you",
-    "de": "der die und das in den von zu ist mit nicht des dem ein eine auf für im sich als auch werden wird bei",
-    "fr": "le la les de des et en un une du que est pour dans qui par sur pas au plus ce ne sont avec il",
-    "es": "el la los las de y en que un una por con para es se del al no su como más lo pero sus",
-    "it": "il la di e che in un una per con non del della si da i le sono come anche nel alla ha dei",
-    "pt": "o a os as de e que do da em um uma para com não por se dos das mais como ao na no foi",
-    "nl": "de het een van en in is dat op te voor met niet zijn aan er door ook als bij maar om worden naar",
-    "pl": "i w na z do nie się że to jest od po o za przez jak dla tym są oraz ale być które ma",
-    "ru": "и в не на что с по как к из это для от у за о так же но или при то его а все был",
-    "uk": "і в не на що з та як до за це для від у про так або але при його був є й також які",
-}
-_WORDS = {language: frozenset(words.split()) for language, words in SMALL_WORDS.items()}
-_WORD = re.compile(r"[^\W\d_]+")
+# A text without pages is looked at in so many places, each so long.
+PLACES_MAX, PLACE_CHARACTERS = 40, 2_000
+
+LanguageOf = Callable[[str], str | None]
+"""Names the language of a text by its two-letter code; None where that is not plain."""
 
 
-def guess_language(text: str) -> str | None:
-    """Name the language by its two-letter code; None unless the text makes it plain."""
-    words = _WORD.findall(text[:SAMPLE_CHARACTERS].lower())
-    if len(words) < WORDS_MIN:
-        return None
-    counts = Counter(words)
-    shares = {language: sum(counts[word] for word in small) / len(words) for language, small in _WORDS.items()}
-    (first, best), (runner_up, second) = sorted(shares.items(), key=lambda item: -item[1])[:2]
-    is_clear = best >= SHARE_MIN and best >= LEAD_MIN * second
-    # "No." again and again makes no Portuguese: other languages' words have to be fewer, too, and not just rarer.
-    return first if is_clear and _distinct(first, counts) >= LEAD_MIN * _distinct(runner_up, counts) else None
+def with_languages(extraction: Extraction, language_of: LanguageOf, known: Sequence[str]) -> Extraction:
+    """The extraction with the language of each page that shows one, and the document's: that of most of its text.
+
+    What the file says of itself counts where its text shows nothing, or where it names none of the `known` languages,
+    among which `language_of` chooses: programs write their user's language into files of any other.
+    """
+    pages = tuple(replace(page, language=language_of(page.text)) for page in extraction.pages)
+    declared = extraction.language
+    if declared and declared not in known:
+        return replace(extraction, pages=pages)
+    if pages:
+        texts, languages = [page.text for page in pages], [page.language for page in pages]
+    else:
+        texts = _places(extraction.markdown)
+        languages = [language_of(text) for text in texts]
+    found = _of_most(zip(languages, map(len, texts), strict=True)) or language_of("\n".join(texts))
+    return replace(extraction, pages=pages, language=found or declared)
 
 
-def _distinct(language: str, counts: Counter[str]) -> int:
-    return len(_WORDS[language] & counts.keys())
+def _places(markdown: str) -> list[str]:
+    """Pieces from all over a text without pages."""
+    step = max(PLACE_CHARACTERS, -(-len(markdown) // PLACES_MAX))
+    return [markdown[start : start + PLACE_CHARACTERS] for start in range(0, len(markdown), step)]
+
+
+def _of_most(found: Iterable[tuple[str | None, int]]) -> str | None:
+    """The language of most characters."""
+    counts: Counter[str] = Counter()
+    for language, characters in found:
+        if language is not None:
+            counts[language] += characters
+    return counts.most_common(1)[0][0] if counts else None

@@ -8,7 +8,6 @@ from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.cleaning import clean_text
 from webapp.readers.encoding import decode
 from webapp.readers.extraction import Extraction
-from webapp.readers.language import guess_language
 from webapp.readers.page_markdown import without_marks
 from webapp.readers.titles import guessed_title
 from webapp.sandbox.child import Report
@@ -28,7 +27,6 @@ def parse_text(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         title=title,
         # A note that begins with a heading of the first level gives itself a title.
         title_is_guess=title is not None and not text.lstrip().startswith("# "),
-        language=guess_language(text),
         warnings=warnings,
     )
     return asdict(extraction)

@@ -12,6 +12,9 @@ PAGES = "pages"
 # The step in which the job began to wait, and since when it waits for others.
 WAITS_IN, WAITS_SINCE = "waits_in", "waits_for_others_since"
 
+# The language that a person chose for the recording of this run: two letters.
+SPOKEN_LANGUAGE = "spoken_language"
+
 _OF_ONE_RUN = frozenset({PIECES, WAITS_FOR, WAITS_IN, WAITS_SINCE})
 
 

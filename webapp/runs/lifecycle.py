@@ -83,7 +83,14 @@ def queue_run(
 
 
 def queue_first_run(
-    queue: JobQueue, org_id: UUID, document_id: UUID, content_type: str, *, max_attempts: int, priority: int
+    queue: JobQueue,
+    org_id: UUID,
+    document_id: UUID,
+    content_type: str,
+    *,
+    max_attempts: int,
+    priority: int,
+    checkpoint: Mapping[str, Any] | None = None,
 ) -> UUID:
     """Queue an upload's run and its first job, in the transaction that inserts the document."""
     with transaction(org_id):
@@ -93,6 +100,7 @@ def queue_first_run(
             run=LiveRun(run.id, org_id, document_id),
             stage=first_stage(content_type),
             max_attempts=max_attempts,
+            checkpoint=checkpoint or {},
             priority=priority,
         )
         queue.enqueue([job])

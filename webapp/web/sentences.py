@@ -123,10 +123,10 @@ _FAILURES = {
         "Delete what is not needed, and choose Reprocess: it adds the files that are missing.",
     ),
     FailureCode.LANGUAGE: Sentence(
-        "The language is not known here",
-        "Somebody speaks in it, but in a language that this recogniser does not know. The one that comes with Docmill "
-        "knows English only.",
-        "The person who runs Docmill can choose a service that knows more languages; then choose Reprocess.",
+        "We couldn't understand the language",
+        "Somebody speaks in it, but in none of the languages that were expected, or too unclearly to be written down.",
+        "Choose the language that is spoken, beside the document. If that is no help, the person who runs Docmill can "
+        "name the library's languages (LANGUAGES) or choose a service for speech.",
     ),
     FailureCode.UNAVAILABLE: Sentence(
         "A service that is needed did not answer",

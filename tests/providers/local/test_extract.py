@@ -25,7 +25,6 @@ def test_headings_and_paragraphs_in_order(extractor: LocalExtractor, folder: Pat
     lines = [line for line in extraction.markdown.splitlines() if line]
     assert lines[:3] == ["<!-- page 1 -->", "# Annual report of the lighthouse", "## Chapter 1: what the keepers saw"]
     assert extraction.title == "Annual report of the lighthouse"
-    assert extraction.language == "en"
     assert (extraction.pages[0].width, extraction.pages[0].height) == (595, 842)
     assert "the lamp was lit" in extraction.pages[1].text
 

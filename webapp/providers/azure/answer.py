@@ -13,13 +13,11 @@ from webapp.providers.azure.markdown import Edit, page_markdown, pipe_table
 from webapp.providers.ports import Window
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import PAGE_MARK, Extraction, Page, Table, Word
-from webapp.readers.language import guess_language
 from webapp.readers.page_reading import share_of_sure_letters
 from webapp.readers.titles import chosen_title
 
 CODE_POINTS = "unicodeCodePoint"
 ROWS_MAX, COLUMNS_MAX, CELLS_MAX = 10_000, 500, 200_000
-SAMPLE_CHARACTERS = 20_000
 MISSING = "{missing} of the {asked} pages from page {first} on were not read by the service."
 
 
@@ -111,9 +109,7 @@ def _language(result: Mapping[str, Any]) -> str | None:
         code = text_of(found, "locale").split("-")[0].lower()
         if code:
             sizes[code] = sizes.get(code, 0) + size
-    if sizes:
-        return max(sizes, key=lambda code: sizes[code])
-    return guess_language(text_of(result, "content")[:SAMPLE_CHARACTERS])
+    return max(sizes, key=lambda code: sizes[code]) if sizes else None
 
 
 def _tables(result: Mapping[str, Any]) -> Iterator[Table]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from webapp.providers.speech_ports import Analysis, Point, Segment
 from webapp.providers.speech_text import cleaned_analysis
-from webapp.readers.language import SMALL_WORDS
+from webapp.readers.small_words import SMALL_WORDS
 
 # Part of the cache's key: count it up when the same words would give another result.
 RULES = "2"

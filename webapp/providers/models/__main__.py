@@ -5,13 +5,14 @@ It gets the embedding model, the speech model and a copy of HTMX. Docmill starts
 
 import argparse
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 
-from webapp.config import models
+from webapp.config import models, providers
 from webapp.config import ocr as ocr_settings
 from webapp.config.reader import SettingsError
 from webapp.provider_errors import ProviderError
-from webapp.providers.models import htmx, minilm, ocr, whisper
+from webapp.providers.models import htmx, languages, minilm, ocr, whisper
 from webapp.providers.models.minilm_files import is_whole, model_folder
 from webapp.providers.models.wheel import BuildError
 
@@ -27,6 +28,8 @@ def main() -> int:
         if given.languages:
             return set_up_languages(found, reading)
         set_up_models(found)
+        if providers.speech_from_environment() == "local":
+            set_up_speech(found, reading.languages)
         if reading.is_on:
             set_up_ocr(found, reading, again=given.again)
     except (BuildError, OSError, ProviderError, SettingsError) as error:
@@ -37,13 +40,19 @@ def main() -> int:
 
 
 def set_up_models(found: models.ModelSettings) -> None:
-    """Get the models that are missing; BuildError where one can't be had."""
-    folder = found.dir
-    if is_whole(model_folder(folder)) and whisper.is_there(folder):
-        return
-    print("Setting up the models for embeddings and speech (once, some seconds) ...", flush=True)
-    minilm.ensure(folder, found.from_)
-    whisper.ensure(folder, found.from_)
+    """Get the model for embeddings and that for languages where they are missing; BuildError where one can't be had."""
+    if not is_whole(model_folder(found.dir)):
+        print("Setting up the model for embeddings (once, some seconds) ...", flush=True)
+        minilm.ensure(found.dir, found.from_)
+    languages.ensure(found.dir)
+
+
+def set_up_speech(found: models.ModelSettings, spoken: Sequence[str]) -> None:
+    """Get the speech model for these languages; BuildError where it can't be had."""
+    model = whisper.model_for(spoken)
+    if not model.is_there(found.dir):
+        print("Setting up the model for speech (once, some seconds; SPEECH=off leaves it out) ...", flush=True)
+        whisper.ensure(model, found.dir, found.from_)
 
 
 def set_up_ocr(found: models.ModelSettings, reading: ocr_settings.OcrSettings, *, again: bool) -> None:

@@ -53,7 +53,7 @@ class OpenAIRecogniser(OpenAIRole):
     ) -> Transcript | Operation:
         """Transcribe a clip at once."""
         with self._cut(audio, clip, timeout_seconds) as file:
-            content = self._ask(file, timeout_seconds)
+            content = self._ask(file, clip.language or self._language, timeout_seconds)
         progress(1.0)
         try:
             return cleaned(self._transcript(json.loads(content), clip))
@@ -67,14 +67,14 @@ class OpenAIRecogniser(OpenAIRole):
     def forget(self, operation: Operation) -> None:
         """Nothing is kept there."""
 
-    def _ask(self, file: Path, timeout_seconds: float) -> bytes:
+    def _ask(self, file: Path, language: str, timeout_seconds: float) -> bytes:
         more: dict[str, Any] = {"response_format": self._format}
         if self._format == "verbose_json":
             more["timestamp_granularities"] = ["segment"]
         if self._format == "diarized_json":
             more["chunking_strategy"] = "auto"
-        if self._language != "auto":
-            more["language"] = self._language.partition("-")[0]
+        if language != "auto":
+            more["language"] = language.partition("-")[0]
         with file.open("rb") as opened, self._translated("transcription"):
             answer = self._client.audio.transcriptions.with_raw_response.create(
                 file=("recording.ogg", opened, TYPE),

@@ -27,6 +27,7 @@ from webapp.providers.speech_files import CutFile
 from webapp.providers.speech_ports import Clip, Operation, Transcript
 from webapp.providers.speech_text import cleaned
 from webapp.providers.speechkit.answer import read_answer
+from webapp.providers.spoken import SPEECHKIT
 from webapp.providers.vendor_http import redactor, retry_after_seconds
 
 # Part of the cache's key: count it up when the same sound would give another result.
@@ -86,6 +87,7 @@ class SpeechKit:
         self, audio: Path, clip: Clip, *, timeout_seconds: float, progress: Callable[[float], None]
     ) -> Transcript | Operation:
         """Send a clip. The answer is an operation; when it was lost, nobody knows whether there is one."""
+        settings = self._settings(clip.language)
         with self._cut(audio, clip, timeout_seconds) as file:
             size = file.stat().st_size
             if size > CONTENT_BYTES_MAX:
@@ -93,8 +95,8 @@ class SpeechKit:
             with self._translated("start"):
                 answer = self._client.post(
                     self._url + RECOGNISE,
-                    content=_body(file, self._settings()),
-                    headers={"Content-Type": "application/json", "Content-Length": str(self._length(size))},
+                    content=_body(file, settings),
+                    headers={"Content-Type": "application/json", "Content-Length": str(_length(settings, size))},
                     timeout=timeout_seconds,
                 )
                 found = self._answered(answer, "start").json()
@@ -140,8 +142,10 @@ class SpeechKit:
             return BadInput(f"the recording was refused: {words}")
         return OperationLost(f"the operation failed: {code} {words}")
 
-    def _settings(self) -> dict[str, Any]:
-        language = self._options.language
+    def _settings(self, chosen: str | None) -> dict[str, Any]:
+        language = self._options.language if chosen is None else SPEECHKIT.get(chosen)
+        if language is None:
+            raise BadInput(f"SpeechKit knows no {chosen}", code=FailureCode.LANGUAGE)
         return {
             "recognitionModel": {
                 "model": self._options.model,
@@ -152,9 +156,6 @@ class SpeechKit:
             },
             "speakerLabeling": {"speakerLabeling": "SPEAKER_LABELING_ENABLED"},
         }
-
-    def _length(self, size: int) -> int:
-        return len(_opening(self._settings())) + 4 * -(-size // 3) + len(_CLOSING)
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
@@ -192,6 +193,10 @@ _CLOSING = b'"}'
 
 def _opening(settings: dict[str, Any]) -> bytes:
     return json.dumps(settings).encode()[:-1] + b', "content": "'
+
+
+def _length(settings: dict[str, Any], size: int) -> int:
+    return len(_opening(settings)) + 4 * -(-size // 3) + len(_CLOSING)
 
 
 def _body(file: Path, settings: dict[str, Any]) -> Iterator[bytes]:

@@ -12,7 +12,6 @@ from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.creation import day_of_creation
 from webapp.readers.epub.markdown import Chapter, read_chapter
 from webapp.readers.extraction import Extraction, Field, Page, Table
-from webapp.readers.language import guess_language
 from webapp.readers.markup.parse import RECURSION, parse_xml
 from webapp.readers.markup.writer import Element, local_name, text_of
 from webapp.readers.page_markdown import assemble, plain
@@ -85,7 +84,7 @@ def _extraction(package: _Package, chapters: list[Chapter], missing: list[str]) 
         title=title,
         title_is_guess=is_guess,
         created=day_of_creation(next((each.value for each in package.fields if each.name == "Published"), None)),
-        language=package.language or guess_language(text),
+        language=package.language,
         fields=package.fields,
         tables=tuple(tables),
         partial=bool(missing),

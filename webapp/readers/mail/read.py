@@ -11,7 +11,6 @@ from typing import Any
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Field, Page
 from webapp.readers.fields.markdown import with_fields
-from webapp.readers.language import guess_language
 from webapp.readers.mail.body import Mail, raw_text, read_mail
 from webapp.readers.mail.message import PARTS_MAX, Attachment, Part, parse
 from webapp.readers.markup.parse import RECURSION
@@ -53,7 +52,6 @@ def _extraction(mail: Mail, *, is_whole: bool) -> Extraction:
         version="",
         markdown=mail.markdown,
         title=mail.subject,
-        language=guess_language(mail.markdown),
         fields=mail.fields,
         tables=tuple(mail.tables),
         partial=not is_whole,
@@ -91,7 +89,6 @@ def parse_mailbox(arguments: dict[str, object], report: Report) -> dict[str, Any
         pages=tuple(Page(number, text) for number, text in enumerate(pages, 1)),
         page_count=len(pages),
         title="" if total != 1 else mails[0].subject,
-        language=guess_language("\n\n".join(pages)),
         fields=tuple(_on_page(mails)),
         tables=tuple(replace(each, page=number) for number, mail in enumerate(mails, 1) for each in mail.tables),
         partial=not whole or total > MESSAGES_MAX,

@@ -4,13 +4,11 @@ from dataclasses import dataclass, field
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Page, Table
-from webapp.readers.language import guess_language
 from webapp.readers.office.properties import Properties
 from webapp.readers.page_markdown import assemble, plain, without_marks
 from webapp.readers.titles import title_of
 
 NAME = "local"
-SAMPLE_CHARACTERS = 100_000
 
 
 @dataclass
@@ -43,7 +41,7 @@ def extraction(content: Content, properties: Properties) -> Extraction:
         title=title,
         title_is_guess=is_guess,
         created=properties.created,
-        language=properties.language or guess_language("\n".join(pages)[:SAMPLE_CHARACTERS]),
+        language=properties.language,
         fields=properties.fields,
         tables=tuple(content.tables),
         partial=content.is_partial,

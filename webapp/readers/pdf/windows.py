@@ -6,7 +6,6 @@ from itertools import chain
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Field, Page, Table
-from webapp.readers.language import guess_language
 from webapp.readers.page_markdown import assemble, drop_running_heads
 from webapp.readers.titles import title_of
 from webapp.typed_json import TypedJson
@@ -75,7 +74,7 @@ def joined(windows: Sequence[PdfWindow], *, has_ocr: bool) -> Extraction:
         title=title,
         title_is_guess=is_guess,
         created=windows[0].created,
-        language=windows[0].language or guess_language("\n".join(texts[:PAGES_NAMED_MAX])),
+        language=windows[0].language,
         fields=tuple(chain.from_iterable(window.fields for window in windows)),
         tables=tuple(chain.from_iterable(window.tables for window in windows)),
         partial=bool(lost),

@@ -5,14 +5,12 @@ from dataclasses import replace
 
 from webapp.provider_errors import BadInput, FailureCode, ParserCrashed
 from webapp.readers.extraction import Extraction, Field, Page, PageState
-from webapp.readers.language import guess_language
 from webapp.readers.page_markdown import assemble, drop_running_heads, taken_apart
 from webapp.readers.page_reading import ReadingReason, page_reading, share_of_sure_letters
 from webapp.readers.pdf.windows import spans
 from webapp.readers.pictures.scanned import ScannedPage
 from webapp.readers.titles import guessed_title
 
-LANGUAGE_PAGES = 12
 _LOST = frozenset({PageState.LOST, PageState.OCR_ENDED, PageState.OUT_OF_TIME})
 _NOT_READ = _LOST | {PageState.UNKNOWN_SCRIPT}
 PAGES_WITH_FIELDS_MAX = 3
@@ -60,7 +58,6 @@ def merged(extraction: Extraction, scanned: Sequence[ScannedPage]) -> Extraction
         pages=pages,
         title=extraction.title or guess,
         title_is_guess=extraction.title_is_guess or guess is not None,
-        language=extraction.language or guess_language("\n".join(filter(None, texts[:LANGUAGE_PAGES]))),
         fields=tuple(_once([*fields, *(field for scan in scans for field in scan.fields)])),
         tables=(
             *(table for table in extraction.tables if table.page not in taken),

@@ -9,11 +9,11 @@ from statistics import fmean
 import numpy as np
 from PIL import Image
 
-from webapp.readers.language import guess_language
 from webapp.readers.pictures.frames import Picture
 from webapp.readers.pictures.letters import LATIN_MOST, LetterReader, ReadLine, strip
 from webapp.readers.pictures.lines import LineBox, LineFinder
 from webapp.readers.pictures.stacks import StackReader, without_shade
+from webapp.readers.small_words import guess_language
 
 DETECTOR, RECOGNISER, LETTERS = "lines.onnx", "letters.onnx", "letters.txt"
 # Lines that are read first, to know which way up a page is and whether its letters are Latin.

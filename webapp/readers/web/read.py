@@ -11,7 +11,6 @@ from webapp.readers.creation import day_of_creation
 from webapp.readers.encoding import Decoded, decode
 from webapp.readers.extraction import Extraction
 from webapp.readers.fields.markdown import with_fields
-from webapp.readers.language import guess_language
 from webapp.readers.markup.parse import RECURSION
 from webapp.readers.titles import title_of
 from webapp.readers.web.page import FLAT, PUBLISHED, read_page
@@ -40,7 +39,7 @@ def parse_html(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         title=title,
         title_is_guess=is_guess,
         created=day_of_creation(next((each.value for each in page.fields if each.name == PUBLISHED), None)),
-        language=page.language or guess_language(page.markdown),
+        language=page.language,
         fields=page.fields,
         tables=tuple(page.tables),
         warnings=(*decoded.warnings, *(() if page.is_whole else (FLAT,))),
@@ -62,7 +61,7 @@ def parse_xml(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         markdown=found.markdown,
         # The name of its root is what all files of its kind have.
         title=found.title or "",
-        language=found.language or guess_language(found.markdown),
+        language=found.language,
         fields=found.fields,
         tables=tuple(found.tables),
         partial=not found.is_whole,

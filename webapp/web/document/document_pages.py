@@ -11,6 +11,7 @@ from webapp.accounts import actors
 from webapp.accounts.audit import Action
 from webapp.db import reading, transaction
 from webapp.documents import events
+from webapp.documents.kinds import is_recording
 from webapp.documents.model import Document
 from webapp.documents.page_model import DocumentPage
 from webapp.documents.states import RunTrigger
@@ -18,6 +19,7 @@ from webapp.library import deletion, lookup
 from webapp.library.pages import page_readings
 from webapp.pipeline.markdown import split_pages
 from webapp.provider_errors import BlobMissing
+from webapp.providers.spoken import SPOKEN
 from webapp.readers.filetypes import filetype
 from webapp.readers.page_reading import Reading
 from webapp.runs import lifecycle, transitions
@@ -33,6 +35,7 @@ from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note, note_download
 from webapp.web.sentences import Sentence
 from webapp.web.shapes import document_json, run_json, status_json
+from webapp.web.spoken_language import as_checkpoint, asked_language
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
 pages.add_app_template_filter(markdown.render, "as_html")
@@ -214,12 +217,15 @@ def original(document_id: UUID) -> Response:
 
 @pages.post("/reprocess")
 def reprocess(document_id: UUID) -> Response:
-    """A new run. What readers see stays until it has succeeded."""
-    org, found = org_id(), services()
+    """A new run. What readers see stays until it has succeeded. `language` is what is spoken in a recording."""
+    org, found, language = org_id(), services(), asked_language()
+    if language is not None and not is_recording(get_document(document_id).content_type):
+        raise Problem(422, detail="This document is no recording, so no language is spoken in it.")
     reprocess_left(org)
+    attempts, checkpoint = found.settings.queue.job_max_attempts, as_checkpoint(language)
     try:
         lifecycle.queue_run(
-            found.queue, org, document_id, RunTrigger.REPROCESS, max_attempts=found.settings.queue.job_max_attempts
+            found.queue, org, document_id, RunTrigger.REPROCESS, max_attempts=attempts, checkpoint=checkpoint
         )
     except transitions.DocumentMissing as error:
         raise Problem(404) from error
@@ -350,6 +356,7 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "page_counts": found.pages,
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
+        "spoken_languages": SPOKEN if services().providers.speech and is_recording(found.document.content_type) else (),
     }
 
 

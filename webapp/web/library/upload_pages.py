@@ -1,5 +1,6 @@
 """POST /documents: files come in, documents that wait for a worker go out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -14,6 +15,7 @@ from webapp.web.access import org_id, services, uploaders_only
 from webapp.web.errors import Problem
 from webapp.web.library.uploads import Part, refusal_problem
 from webapp.web.shapes import uploaded_json
+from webapp.web.spoken_language import as_checkpoint, asked_language
 
 pages = Blueprint("upload", __name__)
 
@@ -41,11 +43,14 @@ class Rejected:
 @pages.post("/documents")
 @uploaders_only
 def create() -> Response:
-    """Take in one or many files. What is wrong with one of them is no reason to lose the others."""
+    """Take in one or many files. What is wrong with one of them is no reason to lose the others.
+
+    `language` is spoken in the recordings among them.
+    """
     org = org_id()
     parts = [part for part in request.files.getlist("file") if part.filename]
-    priority = _priority(len(parts))
-    outcomes = [_take(org, part, priority) for part in parts]
+    priority, checkpoint = _priority(len(parts)), as_checkpoint(asked_language())
+    outcomes = [_take(org, part, priority, checkpoint) for part in parts]
     taken = [outcome for outcome in outcomes if isinstance(outcome, Ingested)]
     rejected = [outcome for outcome in outcomes if isinstance(outcome, Rejected)]
     if fragments.is_for_program() or fragments.wants_fragment():
@@ -59,12 +64,12 @@ def _priority(files: int) -> int:
     return Priority.BULK if is_bulk else Priority.PERSON
 
 
-def _take(org: UUID, part: FileStorage, priority: int) -> Ingested | Rejected:
+def _take(org: UUID, part: FileStorage, priority: int, checkpoint: Mapping[str, Any]) -> Ingested | Rejected:
     stream = cast("Part", part.stream)
     try:
         if stream.refused:
             raise stream.refused
-        return ingest(services(), org, stream, part.filename, priority)
+        return ingest(services(), org, stream, part.filename, priority, checkpoint)
     except Refused as refused:
         return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, refused.data))
 
