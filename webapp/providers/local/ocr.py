@@ -17,7 +17,7 @@ from webapp.sandbox.call import ChildLimits, Progress
 from webapp.sandbox.sandbox import Sandbox
 
 # Part of the kept pages' names: count it up when the same page would give another text.
-RULES = 1
+RULES = 2
 MODULE = "webapp.readers.pictures.read"
 WINDOW_PAGES = 8
 MEMORY_BYTES = 1536 << 20

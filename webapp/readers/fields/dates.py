@@ -79,7 +79,7 @@ def _written(parts: list[str]) -> FoundDate | None:
     month = year = None
     day = None
     for place, part in enumerate(parts):
-        if month is None and (found := _month(part)):
+        if month is None and (found := month_number(part)):
             month = found
         elif year is None and month and (match := _YEAR.fullmatch(part)):
             year = int(match[1])
@@ -97,7 +97,8 @@ def _written(parts: list[str]) -> FoundDate | None:
     return None
 
 
-def _month(word: str) -> int | None:
+def month_number(word: str) -> int | None:
+    """The number of the month that a word names or begins."""
     name = folded(word)
     if len(name) < 3 or not name.isalpha():
         return None

@@ -8,13 +8,12 @@ from webapp.readers.extraction import Extraction, Field, Page, PageState
 from webapp.readers.language import guess_language
 from webapp.readers.page_markdown import assemble, drop_running_heads, first_heading, taken_apart
 from webapp.readers.pdf.windows import spans
-from webapp.readers.pictures.scanned import ScannedPage
+from webapp.readers.pictures.scanned import PAGES_WITH_FIELDS_MAX, ScannedPage
 
 # Below this, people had better look at the page itself.
 SURE_LEAST = 0.85
 LANGUAGE_PAGES = 12
 _NOT_READ = frozenset({PageState.UNKNOWN_SCRIPT, PageState.LOST})
-PAGES_WITH_FIELDS_MAX = 3
 
 READ_BY_OCR = "OCR read page {pages} from its picture."
 HARD_TO_READ = "Page {pages} is hard to read: its text may be wrong in places."
@@ -49,7 +48,7 @@ def merged(extraction: Extraction, scanned: Sequence[ScannedPage]) -> Extraction
     texts = [found[page.number].markdown if page.number in taken else own.get(page.number, "") for page in pages]
     markdown = assemble(drop_running_heads(texts) if taken else texts)
     fields = [field for field in extraction.fields if field.page not in taken]
-    # Fields are found page by page here, so a long scan would have those of each letter and form in it.
+    # A long scan would have the fields of each letter and form in it.
     scans = [found[number] for number in sorted(taken)] if len(pages) <= PAGES_WITH_FIELDS_MAX else []
     return replace(
         extraction,
