@@ -1,9 +1,9 @@
 """How well the fields of invoices are read: a labelled set in six languages, beside a naive reader.
 
-Run as `python -m bench.fields [--rounds 3] [--scans N] [--write]`. Chromium prints the invoices of tests/invoices: the layouts that
-the rules were made with, those held out, and both with what real invoices carry besides. A value is right if it means
-the same; the lines count only as a whole. `--write` stores how often each rule was right on all of them, which people
-see as a field's confidence. `--scans` reads every so-many-th invoice again as a noisy scan, which takes long.
+Run as `python -m bench.fields [--rounds 3] [--scans N] [--write]`. Chromium prints the invoices of tests/invoices: the
+layouts that the rules were made with, those held out, and both with what real invoices carry besides. A value is right
+if it means the same; the lines count only as a whole. `--scans` reads each so-many-th invoice of a round as a poor
+scan, too. `--write` stores how often each rule was right on the printed ones, which people see as a field's confidence.
 """
 
 import argparse

@@ -58,10 +58,27 @@ def test_what_was_read_right_stays(text: str) -> None:
         ("VHH: 77", "ИНН: 77"),
         ("Ne 3aKa3a: 17", "no заказа: 17"),
         ("Mupa", "Mupa"),
+        ("2 Aeka6pa 2025", "2 декабря 2025"),
+        ("10 307,30P", "10 307,30₽"),
+        ("А 01134", "A 01134"),
     ],
 )
 def test_a_page_in_cyrillic_letters(read: str, printed: str) -> None:
     assert texts(read, context="Спасибо за заказ") == printed
+
+
+@pytest.mark.parametrize(
+    ("read", "context", "printed"),
+    [
+        ("4809,58Е", "12,00 €", "4809,58€"),
+        ("809,58 E", "12,00 €", "809,58 €"),
+        ("809,58 E", "12,00 $", "809,58 E"),
+        ("СНЕ 29'910.08", "CHF 12.00", "CHF 29'910.08"),
+        ("THE 17", "CHF 12.00", "THE 17"),
+    ],
+)
+def test_signs_of_currencies_that_the_page_shows_elsewhere(read: str, context: str, printed: str) -> None:
+    assert texts(read, context=context) == printed
 
 
 def test_the_separators_of_a_senders_line() -> None:

@@ -9,7 +9,7 @@ from webapp.readers.fields.words import folded
 
 YEARS = (1950, 2099)
 # The months in all six languages; a date may have their first letters only, three at least.
-_MONTHS = tuple(
+MONTHS = tuple(
     tuple(map(folded, names.split()))
     for names in (
         "january januar janeiro enero janvier января январь",
@@ -103,7 +103,7 @@ def month_number(word: str) -> int | None:
     if len(name) < 3 or not name.isalpha():
         return None
     return next(
-        (number for number, names in enumerate(_MONTHS, 1) if any(each.startswith(name) for each in names)), None
+        (number for number, names in enumerate(MONTHS, 1) if any(each.startswith(name) for each in names)), None
     )
 
 

@@ -5,12 +5,12 @@ labels with one wrong letter become the label. Digits change only in an amount o
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
-from webapp.readers.fields.amounts import read_amount
-from webapp.readers.fields.dates import month_number, read_date
+from webapp.readers.fields.amounts import CODES, read_amount
+from webapp.readers.fields.dates import MONTHS, month_number, read_date
 from webapp.readers.fields.labels import folded_words, match_column, match_label
 from webapp.readers.fields.vocabulary import COLUMNS, LEGAL_FORMS, STRONG, WEAK
 from webapp.readers.fields.words import PageWords, PlacedWord, folded, rows_of
@@ -31,16 +31,21 @@ _SENDERS_DOT = re.compile(r"(?<=\w\w)\.(?=\w)|\A[.·](?=\w)|(?<=\w\w)[·-]\Z")
 _DIGITS = re.compile(r"[\dOoIl|.,'/-]{4,20}")
 _AS_DIGITS = str.maketrans("OoIl|", "00111")
 # What the letters of a short Cyrillic word look like to a reader of Latin letters: "ИНН" is "VHH", "счёт" is "c4eT".
-_SHAPES = str.maketrans("авекмнорстухдийцчплгжэзv48", "abekmhopctyxauuuunnrxe3uub")
+_SHAPES = str.maketrans("авекмнорстухдийцчплгжэзбяv48", "abekmhopctyxauuuunnrxe36auub")
 SHAPE_LETTERS_MIN = 4
 _NUMBER_SIGNS = frozenset({"Ne", "N2", "Nº", "N°", "Nо"})
 _ABBREVIATIONS = {"hac": "НДС", "uhh": "ИНН"}
+# What signs of currencies are read as, behind an amount.
 _ROUBLES = {"P": "₽", "Р": "₽", "р": "₽", "p": "₽", "КОВ": "RUB"}
+_EUROS = {"E": "€", "Е": "€"}
+_WITH_SIGN = re.compile(r"([\d.,'\u2019]{1,16}[.,]\d\d)([^\W\d_])")
+CODE_LETTERS, CODE_LETTERS_ALIKE = 3, 2
 
 
 def mended(page: PageWords) -> PageWords:
     """A page with its words as they were probably printed."""
     is_latin = _is_latin(page.words)
+    signs = _signs(page.words, is_latin=is_latin)
     words: list[PlacedWord] = []
     for row in rows_of([page]):
         for piece in row.pieces:
@@ -48,7 +53,7 @@ def mended(page: PageWords) -> PageWords:
             if row.depth < SENDER_DEPTH:
                 line = _separated(line)
             line = [part for word in line for part in _split(word)]
-            line = [*_amounts(line, has_roubles=not is_latin)]
+            line = [*_amounts([_currency(word, signs) for word in line], signs)]
             words += _labels(line if is_latin else _in_cyrillic(line))
     return replace(page, words=tuple(words))
 
@@ -125,13 +130,35 @@ def _cut(word: PlacedWord, parts: Sequence[str]) -> Iterator[PlacedWord]:
         left += step * len(part) + gap
 
 
-def _amounts(line: Sequence[PlacedWord], *, has_roubles: bool) -> Iterator[PlacedWord]:
-    """A line whose amounts and dates have no letters among their digits; the sign of the rouble is no letter."""
+def _signs(words: Sequence[PlacedWord], *, is_latin: bool) -> dict[str, str]:
+    """What letters behind an amount are on this page: the sign of a currency, or a code that appears elsewhere."""
+    texts = {word.text for word in words}
+    signs = {} if is_latin else dict(_ROUBLES)
+    if any("€" in text for text in texts):
+        signs |= _EUROS
+    return signs | {code: code for code in texts & CODES}
+
+
+def _currency(word: PlacedWord, signs: Mapping[str, str]) -> PlacedWord:
+    """A word as the page's one code of a currency, where a single letter of it is wrong."""
+    codes = {each for each in signs.values() if each in CODES}
+    text = word.text.translate(_TO_LATIN)
+    if len(codes) != 1 or len(text) != CODE_LETTERS or not text.isupper() or text in CODES:
+        return word
+    [code] = codes
+    is_alike = sum(a == b for a, b in zip(text, code, strict=True)) >= CODE_LETTERS_ALIKE
+    return replace(word, text=code) if is_alike else word
+
+
+def _amounts(line: Sequence[PlacedWord], signs: Mapping[str, str]) -> Iterator[PlacedWord]:
+    """A line whose amounts and dates have no letters among their digits, and whose currencies are no letters."""
     before = None
     for word in line:
         text = word.text
-        if has_roubles and text in _ROUBLES and before and (amount := read_amount(before)) and amount.has_cents:
-            text = _ROUBLES[text]
+        if text in signs and before and (amount := read_amount(before)) and amount.has_cents:
+            text = signs[text]
+        elif (glued := _WITH_SIGN.fullmatch(text)) and glued[2] in signs:
+            text = glued[1] + signs[glued[2]]
         elif _DIGITS.fullmatch(text) and sum(map(str.isdigit, text)) > len(text) / 2:
             text = _number(text)
         yield word if text == word.text else replace(word, text=text)
@@ -146,7 +173,8 @@ def _number(text: str) -> str:
 
 def _in_cyrillic(line: Sequence[PlacedWord]) -> list[PlacedWord]:
     """A line whose label, and the name of a tax, were read in Latin letters that look like its own."""
-    line = [_abbreviation(word) for word in line]
+    following = [word.text for word in line[1:]] + [""]
+    line = [_known(word, after) for word, after in zip(line, following, strict=True)]
     folds = folded_words(line)
     exact = max((match.words for match in (match_label(folds), match_column(folds)) if match), default=0)
     shapes = [fold.translate(_SHAPES) for fold in folds]
@@ -158,12 +186,16 @@ def _in_cyrillic(line: Sequence[PlacedWord]) -> list[PlacedWord]:
     return line
 
 
-def _abbreviation(word: PlacedWord) -> PlacedWord:
-    """A word as the sign for number, or as the name of a tax or a taxpayer's number, where it looks like that."""
-    if word.text in _NUMBER_SIGNS:
+def _known(word: PlacedWord, following: str) -> PlacedWord:
+    """A word as the sign for number, a tax, a month or the letter of a number, where it looks like that."""
+    text = word.text.rstrip(":")
+    if text in _NUMBER_SIGNS:
         return replace(word, text="№")
-    name = _ABBREVIATIONS.get(folded(word.text).translate(_SHAPES)) if word.text.rstrip(":").isupper() else None
-    return replace(word, text=f"{name}{':' if word.text.endswith(':') else ''}") if name else word
+    if len(text) == 1 and text in CYRILLIC and text.isupper() and following.isdigit() and len(following) > CODE_LETTERS:
+        return replace(word, text=text.translate(_TO_LATIN))
+    shape = folded(text).translate(_SHAPES)
+    name = _ABBREVIATIONS.get(shape) if text.isupper() else _months_by_shape().get(shape)
+    return replace(word, text=word.text.replace(text, name)) if name else word
 
 
 def _ends_as_label(line: Sequence[PlacedWord], count: int) -> bool:
@@ -247,3 +279,10 @@ def _phrases_by_shape() -> dict[str, str]:
         for letters, each in by_letters.items()
         if len(letters) > 1 and any(map(_is_cyrillic, letters))
     }
+
+
+@cache
+def _months_by_shape() -> dict[str, str]:
+    """The names of the months in Cyrillic letters by what their letters look like."""
+    names = (name for month in MONTHS for name in month if all(map(_is_cyrillic, name)))
+    return {name.translate(_SHAPES): name for name in names if len(name) >= SHAPE_LETTERS_MIN}
