@@ -6,8 +6,8 @@ import pytest
 
 from webapp.provider_errors import ParserCrashed
 from webapp.readers.extraction import Extraction, Field, PageState, Table
-from webapp.readers.pictures.merge import LOST_ON, PAGES_WITH_FIELDS_MAX, bare, merged
-from webapp.readers.pictures.scanned import ScannedPage
+from webapp.readers.pictures.merge import LOST_ON, bare, merged
+from webapp.readers.pictures.scanned import PAGES_WITH_FIELDS_MAX, ScannedPage
 
 LINES = Table(1, (("Description", "Amount"), ("Lamp oil", "125.00")))
 

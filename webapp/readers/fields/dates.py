@@ -9,7 +9,7 @@ from webapp.readers.fields.words import folded
 
 YEARS = (1950, 2099)
 # The months in all six languages; a date may have their first letters only, three at least.
-_MONTHS = tuple(
+MONTHS = tuple(
     tuple(map(folded, names.split()))
     for names in (
         "january januar janeiro enero janvier января январь",
@@ -79,7 +79,7 @@ def _written(parts: list[str]) -> FoundDate | None:
     month = year = None
     day = None
     for place, part in enumerate(parts):
-        if month is None and (found := _month(part)):
+        if month is None and (found := month_number(part)):
             month = found
         elif year is None and month and (match := _YEAR.fullmatch(part)):
             year = int(match[1])
@@ -97,12 +97,13 @@ def _written(parts: list[str]) -> FoundDate | None:
     return None
 
 
-def _month(word: str) -> int | None:
+def month_number(word: str) -> int | None:
+    """The number of the month that a word names or begins."""
     name = folded(word)
     if len(name) < 3 or not name.isalpha():
         return None
     return next(
-        (number for number, names in enumerate(_MONTHS, 1) if any(each.startswith(name) for each in names)), None
+        (number for number, names in enumerate(MONTHS, 1) if any(each.startswith(name) for each in names)), None
     )
 
 

@@ -6,18 +6,17 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
-from webapp.readers.extraction import Field
 from webapp.readers.fields.amounts import shown
 from webapp.readers.fields.dates import FoundDate
 from webapp.readers.fields.found import BARE, BELOW, BESIDE, BLOCK, INLINE, TITLE, WRAPPED, Candidate, Findings
 from webapp.readers.fields.labels import folded_words, match_title
 from webapp.readers.fields.line_items import LineItems, find_line_items, without_items
-from webapp.readers.fields.measured import share_of_right
 from webapp.readers.fields.pairs import find_bare, find_pairs
 from webapp.readers.fields.parties import Block, find_parties
+from webapp.readers.fields.ruled import RuledField, ruled_field
 from webapp.readers.fields.totals import Totals, choose_totals
 from webapp.readers.fields.vocabulary import KINDS, NOT_SHOWN
-from webapp.readers.fields.words import Row, polygon
+from webapp.readers.fields.words import Row
 from webapp.readers.fields.wraps import wrapped_pairs
 
 TITLE_ROWS = 60
@@ -27,14 +26,6 @@ _EMAIL = re.compile(r"[^\s@]{1,64}@")
 _VAT = re.compile(r"[A-Z]{2}[A-Z0-9]{2}\d{6}")
 _PLACES = frozenset({"email", "phone", "vat_number"})
 """Kinds that both parties have."""
-
-
-@dataclass(frozen=True)
-class RuledField:
-    """A field, and the rule that found it."""
-
-    field: Field
-    rule: str
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,7 @@ def _fields(rows: Sequence[Row], findings: Findings, totals: Totals, customer: S
             yield from _currency(totals)
         elif kind in chosen and kind not in NOT_SHOWN:
             day = chosen[kind].value.date
-            yield dates.field(chosen[kind], day, chosen) if day else _field(chosen[kind], *_meaning(chosen[kind]))
+            yield dates.field(chosen[kind], day, chosen) if day else ruled_field(chosen[kind], *_meaning(chosen[kind]))
 
 
 def _chosen(rows: Sequence[Row], findings: Findings, customer: Sequence[Block]) -> dict[str, Candidate]:
@@ -128,7 +119,7 @@ class _Dates:
         issued, due = (self._day(chosen.get(kind)) for kind in ("invoice_date", "due_date"))
         if candidate.kind in {"invoice_date", "due_date"} and issued and due and due < issued:
             doubt = "dates"
-        return _field(candidate, self._meant(found).isoformat(), doubt)
+        return ruled_field(candidate, self._meant(found).isoformat(), doubt)
 
     def _day(self, candidate: Candidate | None) -> date | None:
         return self._meant(candidate.value.date) if candidate and candidate.value.date else None
@@ -144,7 +135,7 @@ def _meaning(candidate: Candidate) -> tuple[str, str | None]:
 
 
 def _amount_field(candidate: Candidate, name: str, totals: Totals) -> RuledField:
-    return _field(candidate, shown(candidate.value.number or Decimal(0)), totals.doubt, name=name)
+    return ruled_field(candidate, shown(candidate.value.number or Decimal(0)), totals.doubt, name=name)
 
 
 def _tax_field(candidate: Candidate, totals: Totals) -> RuledField:
@@ -155,19 +146,5 @@ def _tax_field(candidate: Candidate, totals: Totals) -> RuledField:
 def _currency(totals: Totals) -> Iterator[RuledField]:
     for found in (totals.total, totals.net, *totals.taxes):
         if found and found.value.currency:
-            yield _field(replace(found, kind="currency"), found.value.currency, None, value=found.value.currency)
+            yield ruled_field(replace(found, kind="currency"), found.value.currency, None, value=found.value.currency)
             return
-
-
-def _field(candidate: Candidate, normalized: str, doubt: str | None, *, name: str = "", value: str = "") -> RuledField:
-    field = Field(
-        name=name or KINDS[candidate.kind][0],
-        value=value or candidate.value.text,
-        confidence=None if doubt else share_of_right(candidate.rule),
-        page=candidate.page,
-        polygon=polygon(candidate.value.words),
-        kind=candidate.kind,
-        normalized=normalized,
-        doubt=doubt,
-    )
-    return RuledField(field, candidate.rule)

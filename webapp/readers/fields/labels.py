@@ -1,8 +1,7 @@
 """Finds labels among words: which kind of value each names, and how plainly."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from webapp.readers.fields.vocabulary import COLUMNS, STRONG, TITLES, WEAK
 from webapp.readers.fields.words import PlacedWord, folded
@@ -10,7 +9,6 @@ from webapp.readers.fields.words import PlacedWord, folded
 _END = ""
 TITLE_WORDS = frozenset(folded(title.split()[0]) for title in TITLES)
 """The words that the name of an invoice begins with."""
-Names = dict[str, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,81 +20,63 @@ class Match:
     words: int
 
 
+class Phrases:
+    """Phrases by their words: which kind each names, and how much it says."""
+
+    __slots__ = ("kind", "next", "weight")
+
+    def __init__(self, *weighted: tuple[int, Mapping[str, Sequence[str]]]) -> None:
+        self.next: dict[str, Phrases] = {}
+        self.kind, self.weight = _END, 0
+        for weight, phrases_of in weighted:
+            for kind, phrases in phrases_of.items():
+                for phrase in phrases:
+                    self._add(phrase, kind, weight)
+
+    def longest(self, words: Sequence[str]) -> Match | None:
+        """The longest phrase that folded words begin with."""
+        found: Match | None = None
+        tree, taken = self, 0
+        for word in words:
+            taken += 1
+            if not word and taken > 1:
+                continue
+            step = tree.next.get(word)
+            if step is None:
+                break
+            tree = step
+            if tree.kind:
+                found = Match(tree.kind, tree.weight, taken)
+        return found
+
+    def _add(self, phrase: str, kind: str, weight: int) -> None:
+        tree = self
+        for word in phrase.split():
+            tree = tree.next.setdefault(folded(word), Phrases())
+        if tree.weight < weight:
+            tree.kind, tree.weight = kind, weight
+
+
+INVOICE_LABELS = Phrases((2, STRONG), (1, WEAK))
+_COLUMNS = Phrases((1, COLUMNS))
+_TITLES = Phrases((1, {"title": TITLES}))
+
+
 def match_label(words: Sequence[str]) -> Match | None:
-    """The longest label that folded words begin with."""
-    return _longest(_labels(), words)
+    """The longest label of an invoice's value that folded words begin with."""
+    return INVOICE_LABELS.longest(words)
 
 
 def match_column(words: Sequence[str]) -> Match | None:
     """The longest name of a column of an invoice's lines."""
-    return _longest(_columns(), words)
+    return _COLUMNS.longest(words)
 
 
 def match_title(words: Sequence[str]) -> Match | None:
-    """The longest name of a kind of document."""
-    return _longest(_titles(), words)
+    """The longest name of an invoice."""
+    return _TITLES.longest(words)
 
 
 def folded_words(words: Iterable[PlacedWord]) -> list[str]:
     """The words as phrases are compared; one without letters or digits is empty."""
     return [folded(word.text) for word in words]
-
-
-def _longest(tree: "_Tree", words: Sequence[str]) -> Match | None:
-    found: Match | None = None
-    taken = 0
-    for word in words:
-        taken += 1
-        if not word and taken > 1:
-            continue
-        step = tree.next.get(word)
-        if step is None:
-            break
-        tree = step
-        if tree.kind:
-            found = Match(tree.kind, tree.weight, taken)
-    return found
-
-
-class _Tree:
-    """Phrases by their words."""
-
-    __slots__ = ("kind", "next", "weight")
-
-    def __init__(self) -> None:
-        self.next: dict[str, _Tree] = {}
-        self.kind, self.weight = _END, 0
-
-    def add(self, phrase: str, kind: str, weight: int) -> None:
-        tree = self
-        for word in phrase.split():
-            tree = tree.next.setdefault(folded(word), _Tree())
-        if tree.weight < weight:
-            tree.kind, tree.weight = kind, weight
-
-
-@cache
-def _labels() -> _Tree:
-    tree = _Tree()
-    for weight, phrases_of in ((2, STRONG), (1, WEAK)):
-        for kind, phrases in phrases_of.items():
-            for phrase in phrases:
-                tree.add(phrase, kind, weight)
-    return tree
-
-
-@cache
-def _columns() -> _Tree:
-    tree = _Tree()
-    for kind, phrases in COLUMNS.items():
-        for phrase in phrases:
-            tree.add(phrase, kind, 1)
-    return tree
-
-
-@cache
-def _titles() -> _Tree:
-    tree = _Tree()
-    for title in TITLES:
-        tree.add(title, "title", 1)
-    return tree

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from webapp.readers.fields.amounts import CURRENCY_WORD
 from webapp.readers.fields.codes import is_vat
 from webapp.readers.fields.found import BARE, BELOW, BESIDE, INLINE, TITLE, Candidate, Findings, Label, Value
-from webapp.readers.fields.labels import folded_words, match_label
+from webapp.readers.fields.labels import INVOICE_LABELS, Phrases, folded_words
 from webapp.readers.fields.values import amount_at_end, rate_of, read_value
 from webapp.readers.fields.vocabulary import KINDS, TAX_FILLERS, TAX_WORDS
 from webapp.readers.fields.words import Piece, PlacedWord, Row, folded
@@ -19,12 +19,12 @@ _OF = frozenset({"of", "dated", "vom", "von", "de", "del", "du", "от", "em", "
 _MONEY = frozenset({"amount", "tax"})
 
 
-def find_pairs(rows: Sequence[Row]) -> Findings:
+def find_pairs(rows: Sequence[Row], phrases: Phrases = INVOICE_LABELS) -> Findings:
     """Find the labels of a document and their values."""
     findings = Findings()
     for row in rows:
         for place in range(len(row.pieces)):
-            _scan(row, place, findings)
+            _scan(row, place, findings, phrases)
     after = {row.place: number for number, row in enumerate(rows)}
     for label in findings.labels:
         if found := _elsewhere(label, findings.labels, rows, after[label.row.place]):
@@ -33,15 +33,15 @@ def find_pairs(rows: Sequence[Row]) -> Findings:
     return findings
 
 
-def _scan(row: Row, place: int, findings: Findings) -> None:
+def _scan(row: Row, place: int, findings: Findings, phrases: Phrases) -> None:
     """Walk a piece's words: each label, with its value where that follows in the same piece."""
     words = row.pieces[place].words
     folds = folded_words(words)
     at, is_start = 0, True
     while at < len(words):
-        label = _label_at(row, place, at, folds)
+        label = _label_at(row, place, at, folds, phrases)
         found = _inline(label) if label else None
-        if label is None or not _is_label(label, is_start=is_start, has_value=found is not None):
+        if label is None or not _is_label(label, phrases, is_start=is_start, has_value=found is not None):
             is_start = words[at].text.endswith(_SEPARATORS)
             at += 1
             continue
@@ -56,8 +56,8 @@ def _scan(row: Row, place: int, findings: Findings) -> None:
         is_start = True
 
 
-def _label_at(row: Row, place: int, at: int, folds: Sequence[str]) -> Label | None:
-    match = match_label(folds[at:])
+def _label_at(row: Row, place: int, at: int, folds: Sequence[str], phrases: Phrases) -> Label | None:
+    match = phrases.longest(folds[at:])
     tax = _tax_at(row, place, at, folds)
     if (
         tax
@@ -94,7 +94,7 @@ def _tax_at(row: Row, place: int, at: int, folds: Sequence[str]) -> Label | None
     return Label("tax", 2, row, place, at, end, rate) if has_tax else None
 
 
-def _is_label(label: Label, *, is_start: bool, has_value: bool) -> bool:
+def _is_label(label: Label, phrases: Phrases, *, is_start: bool, has_value: bool) -> bool:
     """Whether a phrase is a label here, and no part of a sentence."""
     if label.kind == "due_date" and has_value:
         return True
@@ -103,12 +103,12 @@ def _is_label(label: Label, *, is_start: bool, has_value: bool) -> bool:
     if has_value:
         return True
     ends = not label.rest or all(CURRENCY_WORD.fullmatch(word.text) for word in label.rest)
-    return ends or (label.has_colon and KINDS[label.kind][1] == "party") or _is_before_label(label)
+    return ends or (label.has_colon and KINDS[label.kind][1] == "party") or _is_before_label(label, phrases)
 
 
-def _is_before_label(label: Label) -> bool:
+def _is_before_label(label: Label, phrases: Phrases) -> bool:
     """Whether another label follows at once: a row of labels with narrow gaps."""
-    return label.weight > 1 and match_label(folded_words(label.rest)) is not None
+    return label.weight > 1 and phrases.longest(folded_words(label.rest)) is not None
 
 
 def _inline(label: Label) -> tuple[Value, int] | None:

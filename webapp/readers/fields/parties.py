@@ -45,7 +45,7 @@ def find_parties(rows: Sequence[Row], head: Sequence[Row], findings: Findings) -
     What has no label is searched in the `head` alone, the rows above an invoice's lines.
     """
     for label in findings.labels:
-        if label.kind in {"supplier", "customer"} and (found := _labelled(label, findings.labels, rows)):
+        if label.kind in {"supplier", "customer"} and (found := labelled_party(label, findings.labels, rows)):
             findings.candidates.append(found)
     head = [row for row in head if row.page == rows[0].page and row.depth < TOP]
     blocks = _blocks(head)
@@ -81,7 +81,8 @@ def _with_more(block: Block, rows: Sequence[Row]) -> Block:
     return replace(block, pieces=tuple(pieces))
 
 
-def _labelled(label: Label, labels: Sequence[Label], rows: Sequence[Row]) -> Candidate | None:
+def labelled_party(label: Label, labels: Sequence[Label], rows: Sequence[Row]) -> Candidate | None:
+    """The name that a label names: behind it, below it or beside it."""
     rest = label.rest
     pieces = label.row.pieces[label.piece + 1 :]
     if label.has_colon and rest:
@@ -96,7 +97,7 @@ def _labelled(label: Label, labels: Sequence[Label], rows: Sequence[Row]) -> Can
     else:
         return None
     name, used = _name(words)
-    if label.weight == 1 and not label.has_colon and not _is_company(name):
+    if label.weight == 1 and not label.has_colon and not is_company(name):
         return None
     if not _is_name(name, used):
         return None
@@ -163,7 +164,7 @@ def _sender(rows: Sequence[Row], blocks: Sequence[Block]) -> Candidate | None:
             name, used = _name(piece.words)
             is_cut = _is_sender(piece)
             is_alone = id(piece) not in in_blocks and len(used) == len(piece.words)
-            if (is_cut or (is_alone and _is_company(name))) and _is_name(name, used) and not _is_label(piece):
+            if (is_cut or (is_alone and is_company(name))) and _is_name(name, used) and not _is_label(piece):
                 if is_alone and row.place > 3:
                     continue
                 return Candidate("supplier", 1, Value(name, tuple(used)), row.page, row.place, BLOCK)
@@ -173,12 +174,19 @@ def _sender(rows: Sequence[Row], blocks: Sequence[Block]) -> Candidate | None:
 def _is_sender(piece: Piece) -> bool:
     """Whether a line holds a name and its whole address, as above the address of a letter."""
     parts = sum(word.text in _CUT or word.text.endswith((",", ";")) for word in piece.words)
-    return parts > 1 and bool(_POSTCODE.search(piece.text))
+    has_dot = any(word.text == "·" for word in piece.words)
+    return (parts > 1 or has_dot) and bool(_POSTCODE.search(piece.text))
 
 
 def _of_block(block: Block, kind: str) -> Candidate:
     name, used = _name(block.pieces[0].words)
     return Candidate(kind, 1, Value(name, tuple(used)), block.rows[0].page, block.rows[0].place, BLOCK)
+
+
+def name_in(words: Sequence[PlacedWord]) -> tuple[str, list[PlacedWord]] | None:
+    """The name that words begin with, and its words; None where it can't be one."""
+    name, used = _name(words)
+    return (name, used) if words and _is_name(name, used) else None
 
 
 def _name(words: Sequence[PlacedWord]) -> tuple[str, list[PlacedWord]]:
@@ -216,7 +224,8 @@ def _is_name(text: str, words: Sequence[PlacedWord]) -> bool:
     )
 
 
-def _is_company(text: str) -> bool:
+def is_company(text: str) -> bool:
+    """Whether a name holds the form of a company."""
     return any(folded(word) in LEGAL_FORMS for word in text.replace("(", " ").split())
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import takewhile
 
 from webapp.readers.fields.amounts import CENT
-from webapp.readers.fields.found import BARE, Candidate, Findings, Value
+from webapp.readers.fields.found import BARE, BELOW, Candidate, Findings, Value
 from webapp.readers.fields.line_items import LineItems
 from webapp.readers.fields.values import amount_at_end, amounts_in, rate_of
 from webapp.readers.fields.words import Row
@@ -88,7 +88,10 @@ def _tax_in(row: Row, at: int) -> Candidate | None:
 
 
 def _best(candidates: Sequence[Candidate], lines: Decimal | None) -> Candidate | None:
-    ordered = sorted(candidates, key=lambda each: (not _is_close(_number(each), lines), -each.weight))
+    # What is below a label may be the first line of a column with that name.
+    ordered = sorted(
+        candidates, key=lambda each: (not _is_close(_number(each), lines), -each.weight, each.how == BELOW)
+    )
     return ordered[0] if ordered else None
 
 

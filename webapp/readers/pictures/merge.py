@@ -8,12 +8,11 @@ from webapp.readers.extraction import Extraction, Field, Page, PageState
 from webapp.readers.page_markdown import assemble, drop_running_heads, taken_apart
 from webapp.readers.page_reading import ReadingReason, page_reading, share_of_sure_letters
 from webapp.readers.pdf.windows import spans
-from webapp.readers.pictures.scanned import ScannedPage
+from webapp.readers.pictures.scanned import PAGES_WITH_FIELDS_MAX, ScannedPage
 from webapp.readers.titles import guessed_title
 
 _LOST = frozenset({PageState.LOST, PageState.OCR_ENDED, PageState.OUT_OF_TIME})
 _NOT_READ = _LOST | {PageState.UNKNOWN_SCRIPT}
-PAGES_WITH_FIELDS_MAX = 3
 
 READ_BY_OCR = "OCR read page {pages} from its picture."
 HARD_TO_READ = "Page {pages} is hard to read: its text may be wrong in places."
@@ -50,7 +49,7 @@ def merged(extraction: Extraction, scanned: Sequence[ScannedPage]) -> Extraction
     markdown = assemble(drop_running_heads(texts) if taken else texts)
     guess = guessed_title(markdown) if extraction.title is None else None
     fields = [field for field in extraction.fields if field.page not in taken]
-    # Fields are found page by page here, so a long scan would have those of each letter and form in it.
+    # A long scan would have the fields of each letter and form in it.
     scans = [found[number] for number in sorted(taken)] if len(pages) <= PAGES_WITH_FIELDS_MAX else []
     return replace(
         extraction,

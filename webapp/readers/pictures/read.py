@@ -10,14 +10,15 @@ import pypdfium2
 from PIL import Image
 
 from webapp.provider_errors import BadInput
-from webapp.readers.fields.find import find_fields
+from webapp.readers.fields.find import Found, find_fields
+from webapp.readers.fields.misread import mended
 from webapp.readers.fields.words import PageWords
 from webapp.readers.pdf.pages import opened
 from webapp.readers.pictures.blank import is_blank
 from webapp.readers.pictures.frames import Picture, count_frames, frame_at, opened_picture, points_per_pixel
 from webapp.readers.pictures.layout import lay_out, placed_words, words_of
 from webapp.readers.pictures.page import PageReader, ReadPicture
-from webapp.readers.pictures.scanned import ScannedPage, ScannedPages
+from webapp.readers.pictures.scanned import PAGES_WITH_FIELDS_MAX, ScannedPage, ScannedPages
 from webapp.sandbox.child import Report
 
 # Ten-point letters are some 30 pixels high, and nothing is gained by more.
@@ -42,14 +43,14 @@ def read_pages(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     languages = cast("Sequence[str]", arguments["languages"])
     # Two pages at once take less time than one page with two threads.
     reader = PageReader(str(arguments["models"]), data, languages, threads=max(1, threads // at_once))
-    pages: list[ScannedPage] = []
+    read: list[tuple[int, ReadPicture, float]] = []
     with _pictures(arguments) as pictures, ThreadPoolExecutor(at_once) as pool:
         # Pictures are drawn here, since pdfium works in one thread only; no more of them than are read at once.
         for first in range(0, len(numbers), at_once):
             batch = [(number, *pictures(number)) for number in numbers[first : first + at_once]]
-            pages += pool.map(lambda each: _scanned(reader, *each), batch)
-            report.progress(len(pages) / len(numbers))
-    return asdict(ScannedPages(tuple(pages)))
+            read += pool.map(lambda each: (each[0], reader.read(each[1]), each[2]), batch)
+            report.progress(len(read) / len(numbers))
+    return asdict(ScannedPages(tuple(_scanned_pages(read))))
 
 
 @contextmanager
@@ -89,11 +90,23 @@ def _decoded(file: Picture, number: int) -> tuple[Picture, float]:
     return picture, scale
 
 
-def _scanned(reader: PageReader, number: int, picture: Picture, scale: float) -> ScannedPage:
-    found = reader.read(picture)
+def page_words(number: int, found: ReadPicture, scale: float) -> PageWords:
+    """The words of a read picture as the rules for fields want them, in points."""
+    width, height = (size * scale for size in found.size)
+    return mended(PageWords(number, tuple(placed_words(found, scale)), width, height))
+
+
+def _scanned_pages(read: Sequence[tuple[int, ReadPicture, float]]) -> Iterator[ScannedPage]:
+    """The pages of a window; their fields are found together, since an invoice may go on over pages."""
+    is_short = len(read) <= PAGES_WITH_FIELDS_MAX
+    fields = find_fields([page_words(*each) for each in read]) if is_short else Found()
+    for number, found, scale in read:
+        yield _scanned(number, found, scale, fields)
+
+
+def _scanned(number: int, found: ReadPicture, scale: float, of_window: Found) -> ScannedPage:
     laid_out = lay_out(found)
     width, height = (round(size * scale, 2) for size in found.size)
-    of_page = find_fields([PageWords(number, tuple(placed_words(found, scale)), width, height)])
     return ScannedPage(
         number=number,
         text=laid_out.text,
@@ -103,8 +116,8 @@ def _scanned(reader: PageReader, number: int, picture: Picture, scale: float) ->
         turned=found.turned,
         words=words_of(found, scale),
         # How often the rules are right was measured on text that was not scanned.
-        fields=tuple(replace(field, confidence=None) for field in of_page.fields),
-        tables=of_page.tables,
+        fields=tuple(replace(field, confidence=None) for field in of_window.fields if field.page == number),
+        tables=tuple(table for table in of_window.tables if table.page == number),
         confidence=_rounded(found),
         is_blank=not found.lines and not found.is_in_unknown_script and is_blank(picture),
         is_in_unknown_script=found.is_in_unknown_script,

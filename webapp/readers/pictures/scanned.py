@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from webapp.readers.extraction import Field, PageState, Table, Word
 from webapp.typed_json import TypedJson
 
+# Longer scans have no fields.
+PAGES_WITH_FIELDS_MAX = 3
+
 
 @dataclass(frozen=True, slots=True)
 class ScannedPage:
