@@ -44,6 +44,7 @@ def belongs_to_run() -> ForeignKeyConstraint:
 # read. `webapp.library.status_filter` asks for these rows in the same words, by which both databases find the indexes.
 KEPT = "status = 'READY' AND pages_read = 0"
 NOT_KEPT = "status <> 'READY' OR pages_read IS NULL OR pages_read <> 0"
+READY = "status = 'READY'"
 _ORDERS = ("created_at", "filename", "size_bytes")
 
 
@@ -72,6 +73,13 @@ class Document(Base):
         *(_library_index(f"ix_documents_kept_{by}", by, where=KEPT) for by in _ORDERS),
         # Tells the models that an org's vectors are of, without reading all documents.
         Index("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
+        # Finds what an earlier reader read, of all orgs, without reading all documents.
+        Index(
+            "ix_documents_read_by",
+            *("read_by", "org_id", "id", "reread_for"),
+            postgresql_where=text(READY),
+            sqlite_where=text(READY),
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
@@ -97,6 +105,10 @@ class Document(Base):
     embedding: Mapped[Any | None] = mapped_column(Embedding, deferred=True)
     embedding_model: Mapped[str | None] = mapped_column(Text)
     warnings: Mapped[list[str] | None] = mapped_column(Json)
+    # Which reader read the result that is served (webapp/readers/versions.py); NULL until that has been found out for
+    # documents from before this column. And the versions of all readers for which it was last to be read again.
+    read_by: Mapped[str | None] = mapped_column(Text)
+    reread_for: Mapped[str | None] = mapped_column(Text)
     # The run whose result readers see; no foreign key, since runs already point at documents.
     published_run_id: Mapped[UUID | None] = mapped_column(Uuid)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
@@ -143,8 +155,11 @@ _RULES_OF_RUNS = {
     "failure_type": (
         "failure_type IN ('PROCESS_TERMINATED', 'STEP_FAILED', 'ATTEMPTS_EXHAUSTED', 'BAD_INPUT', 'CANCELLED')"
     ),
-    "trigger": "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED')",
+    "trigger": "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED', 'REREAD')",
 }
+
+
+LIVE_REREAD = "trigger = 'REREAD' AND state IN ('QUEUED', 'RUNNING')"
 
 
 class ProcessingRun(Base):
@@ -169,6 +184,12 @@ class ProcessingRun(Base):
             "started_at",
             postgresql_where=text("state IN ('QUEUED', 'RUNNING')"),
             sqlite_where=text("state IN ('QUEUED', 'RUNNING')"),
+        ),
+        Index(
+            "ix_processing_runs_live_rereads",
+            "org_id",
+            postgresql_where=text(LIVE_REREAD),
+            sqlite_where=text(LIVE_REREAD),
         ),
         Index("ix_processing_runs_document_id_created_at_id", "document_id", "created_at", "id"),
     )
