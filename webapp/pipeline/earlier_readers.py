@@ -42,13 +42,17 @@ def _mark(row: Row[tuple[UUID, UUID, str, int | None, str | None]], local_name: 
 def _reader() -> Label[str]:
     """The provider in the newest line about reading a document, of its runs up to the one whose result is served."""
     run, served = _runs.alias().c, _runs.alias().c
-    until = select(served.created_at).where(served.id == _documents.published_run_id).scalar_subquery()
+    documents = _documents.id.table
+    until = select(served.created_at).where(served.id == _documents.published_run_id)
     lines = select(_calls.provider).join(run.id.table, (run.org_id == _calls.org_id) & (run.id == _calls.run_id))
     lines = lines.where(
-        run.document_id == _documents.id, run.created_at <= until, _calls.operation == OPERATION, _calls.outcome == "ok"
+        run.document_id == _documents.id,
+        run.created_at <= until.correlate(documents).scalar_subquery(),
+        _calls.operation == OPERATION,
+        _calls.outcome == "ok",
     )
     newest = lines.order_by(_calls.created_at.desc(), _calls.id.desc()).limit(literal_column("1"))
-    return newest.correlate(_documents.id.table).scalar_subquery().label("provider")
+    return newest.correlate(documents).scalar_subquery().label("provider")
 
 
 _UNKNOWN = (
