@@ -48,7 +48,9 @@ def _continue(queue: JobQueue, run: LiveRun, continue_max: int) -> bool:
             if ended is None or ended.next_run_id is not None or job is None or pieces(job.checkpoint) == 0:
                 raise _Ends
             trigger = transitions.trigger_after(run.id, RunTrigger.CONTINUED)
-            if transitions.in_a_row(run.document_id, trigger) >= continue_max:
+            # Of those with the trigger REREAD the first one goes on after none.
+            first = int(trigger is RunTrigger.REREAD)
+            if transitions.in_a_row(run.document_id, trigger) - first >= continue_max:
                 raise _Ends
             _queue_next(queue, run, job, trigger)
     except _Ends:
