@@ -16,6 +16,8 @@ from psycopg import sql
 from sqlalchemy import select, text, update
 from sqlalchemy.exc import DBAPIError
 
+import webapp.documents.ledger_model
+import webapp.documents.page_model
 import webapp.jobs.model
 import webapp.search.model  # noqa: F401 - the models of all packages make up the metadata
 from tests.conftest import DatabaseUnderTest, dispose, make_bare_app, settings_for

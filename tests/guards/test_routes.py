@@ -32,6 +32,7 @@ FOR_OPS = {
     "job_actions.discard",
     "job_actions.restore_one",
     "job_actions.restore",
+    "reprocess.read_again",
     "reprocess.reembed",
     "security.show",
     "security.people",

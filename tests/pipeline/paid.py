@@ -20,7 +20,7 @@ from tests.emulators.server import Emulator
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.clock import after, now
 from webapp.db import reading, transaction
-from webapp.documents.model import CallReservation
+from webapp.documents.ledger_model import CallReservation
 from webapp.jobs.interruptions import WaitsForOthers
 from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease, LeaseLost

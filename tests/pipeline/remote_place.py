@@ -10,7 +10,8 @@ from uuid import UUID
 from tests.emulators.documentintelligence import DocumentIntelligence
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.db import transaction
-from webapp.documents.model import Document, ProviderCall
+from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import Document
 from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import Lease

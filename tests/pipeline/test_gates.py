@@ -21,7 +21,8 @@ from tests.search.passages import new_org
 from webapp.clock import after, utc_now
 from webapp.db import db, reading, transaction
 from webapp.documents import events
-from webapp.documents.model import ProcessingRun, ProviderCall
+from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import ProcessingRun
 from webapp.documents.states import EventKind
 from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.model import Job as JobRow

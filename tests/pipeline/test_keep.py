@@ -11,7 +11,8 @@ from sqlalchemy import update
 from tests import samples, sounds
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.db import transaction
-from webapp.documents.model import Artifact, Document, ProviderCall
+from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import Artifact, Document
 from webapp.documents.states import EventKind, RunState
 from webapp.jobs.model import Job
 from webapp.jobs.queue import LeaseLost

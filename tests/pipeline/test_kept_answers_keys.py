@@ -19,7 +19,8 @@ from tests.pipeline.workplace import Workplace, prose
 from webapp.clock import utc_now
 from webapp.config.azure import AZURE_READS
 from webapp.db import transaction
-from webapp.documents.model import Artifact, Document, ProviderCall
+from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import Artifact, Document
 from webapp.pipeline.transcribe import UNANSWERED
 from webapp.providers.azure.extract import ACCEPTED, AzureExtractor
 from webapp.providers.local.extract import LocalExtractor

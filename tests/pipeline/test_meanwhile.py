@@ -9,7 +9,7 @@ from tests.pipeline.workplace import Fallible, Workplace, prose
 from tests.search.conftest import only_postgresql
 from tests.search.passages import new_org
 from webapp.db import reading
-from webapp.documents.model import ProviderCall
+from webapp.documents.ledger_model import ProviderCall
 from webapp.jobs.model import Job
 from webapp.jobs.queue import LeaseLost
 from webapp.library import deletion

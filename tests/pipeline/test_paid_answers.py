@@ -19,7 +19,7 @@ from tests.pipeline.paid import Faulty, database_away, deviations
 from tests.pipeline.remote_place import RemotePlace
 from tests.pipeline.workplace import Crash, Workplace
 from webapp.db import transaction
-from webapp.documents.model import CallReservation, ProviderCall
+from webapp.documents.ledger_model import CallReservation, ProviderCall
 from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.queue import Lease, LeaseLost
 from webapp.library import deletion

@@ -20,7 +20,7 @@ from tests.pipeline.workplace import Workplace
 from tests.search.passages import new_org
 from webapp.clock import after
 from webapp.db import db, reading, transaction
-from webapp.documents.model import CallReservation
+from webapp.documents.ledger_model import CallReservation
 from webapp.jobs.interruptions import WaitReason
 from webapp.pipeline.artifacts import digest
 from webapp.pipeline.find import SearchResult, find

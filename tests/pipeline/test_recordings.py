@@ -10,7 +10,8 @@ from tests.emulators.openai_speech import SEDUCED
 from tests.emulators.speechkit import SpeechKitServer
 from tests.pipeline import studio
 from tests.pipeline.workplace import Crash, Workplace
-from webapp.documents.model import Artifact, DocumentField, ProviderCall
+from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import Artifact, DocumentField
 from webapp.documents.states import EventKind
 from webapp.jobs.model import Job
 from webapp.jobs.queue import LeaseLost

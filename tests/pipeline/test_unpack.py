@@ -222,7 +222,8 @@ def test_a_file_that_was_to_be_shared_and_goes_meanwhile_is_stored_anew(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _ = unpacked(place, archives.zipped({"a.txt": NOTES["notes/1.txt"]}), "one.zip")
-    store, deleted = parts.store, []
+    store = parts.store
+    deleted: list[UUID] = []
 
     def delete_after(*arguments: Any) -> Any:
         stored = store(*arguments)

@@ -17,7 +17,8 @@ from tests.search.passages import new_org
 from webapp.clock import monotonic
 from webapp.config import Settings
 from webapp.db import reading, transaction
-from webapp.documents.model import Document, ProcessingRun, ProviderCall, RunEvent
+from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import Document, ProcessingRun, RunEvent
 from webapp.documents.states import RunTrigger
 from webapp.jobs.queue import Lease
 from webapp.jobs.retry import RetryPolicy

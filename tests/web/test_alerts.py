@@ -15,7 +15,7 @@ from tests.web.shelves import services_of
 from tests.web.work import claim, failed, queued
 from webapp.clock import new_id, utc_now
 from webapp.db import reading, transaction
-from webapp.documents.model import ProviderCall
+from webapp.documents.ledger_model import ProviderCall
 from webapp.jobs.controls import EVERY_STAGE
 from webapp.jobs.model import Job, Worker
 from webapp.statistics import incidents

@@ -17,7 +17,7 @@ from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import File, notes, read_json, send, services_of, shelve
 from webapp.db import reading, transaction
-from webapp.documents.model import ProviderCall
+from webapp.documents.ledger_model import ProviderCall
 from webapp.library.usage import stored_bytes
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.web.rates import Allowance, Rates

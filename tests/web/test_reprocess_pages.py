@@ -6,11 +6,13 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
+from tests.bare import changed
 from tests.hashed_words import HashedWords
 from tests.web.databases import both_databases
 from tests.web.people import People
 from tests.web.shelves import notes, read_json, services_of, shelve, use_hashed_words, work_off
-from webapp.worker.chores import report_missing
+from webapp.readers import versions
+from webapp.worker.chores import read_anew, report_missing
 
 
 @pytest.fixture
@@ -57,6 +59,27 @@ def test_new_vectors_are_offered_to_ops(app: Flask, people: People) -> None:
     work_off(app)
     assert "vectors of an earlier model" not in ops.get("/ops").text
     assert people.browser().post("/ops/reembed").status_code == 403
+
+
+def test_what_an_earlier_reader_read_is_offered_to_ops(
+    app: Flask, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = services_of(app)
+    app.extensions["docmill"] = replace(found, settings=changed(found.settings, "queue", reread="ask"))
+    program, ops = people.program("ops"), people.browser("ops", email="ops@example.org")
+    shelve(program, notes(0))
+    work_off(app)
+    assert "read by an earlier reader" not in ops.get("/ops").text
+
+    monkeypatch.setitem(versions.VERSIONS, "text", versions.VERSIONS["text"] + 1)
+    assert "1 document was read by an earlier reader" in ops.get("/ops").text
+    assert people.browser().post("/ops/reread").status_code == 403
+    assert "1 document is read again" in ops.post("/ops/reread", follow_redirects=True).text
+    with app.app_context():
+        assert read_anew(services_of(app)) == 1
+    assert "0 of 1 are done" in ops.get("/ops").text
+    assert read_json(program.get("/documents"))["counts"]["READY"] == 1
+    assert read_json(program.get("/ops"))["rereading"]["left"] == 1
 
 
 def test_what_has_lost_its_blobs_is_named(app: Flask, people: People) -> None:

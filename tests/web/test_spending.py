@@ -15,7 +15,7 @@ from tests.web.people import People
 from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, work_off
 from webapp.clock import after, utc_now
 from webapp.db import reading, transaction
-from webapp.documents.model import ProviderCall
+from webapp.documents.ledger_model import ProviderCall
 from webapp.pipeline.paid_calls.prices import Prices
 from webapp.runs.retention import prune
 from webapp.web.formatting import price

@@ -13,7 +13,8 @@ from tests.worker.bench import Bench
 from webapp.clock import after, first_id_at, monotonic, new_id, utc_now
 from webapp.db import reading, transaction
 from webapp.db.pruning import Pruned
-from webapp.documents.model import ProcessingRun, ProviderCall, RunEvent
+from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import ProcessingRun, RunEvent
 from webapp.documents.states import FailureType
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError

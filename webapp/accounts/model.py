@@ -19,6 +19,8 @@ class Org(Base):
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
     name: Mapped[str] = mapped_column(Text, unique=True)
+    # The versions of all readers for which ops asked that documents of earlier ones be read again (`REREAD=ask`).
+    reread_for: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
 
 

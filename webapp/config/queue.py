@@ -17,6 +17,7 @@ STAGE_NAMES = (
     "index",
     "detect_connections",
     "embed_anew",
+    "read_anew",
 )
 
 
@@ -30,6 +31,7 @@ class QueueSettings(Group):
     stage_limits: tuple[tuple[str, int], ...]
     bulk_upload_files: int
     reembed: str
+    reread: str
     # Tries, and how long each may take.
     run_timeout_seconds: float
     audio_run_timeout_seconds: float
@@ -66,6 +68,7 @@ def read(env: Reader, *, embedded: bool) -> QueueSettings:
         stage_limits=_stage_limits(env),
         bulk_upload_files=env.whole("BULK_UPLOAD_FILES", 20),
         reembed=env.choice("REEMBED", "auto", ("auto", "ask")),
+        reread=env.choice("REREAD", "auto", ("auto", "ask")),
         run_timeout_seconds=run_timeout_seconds,
         audio_run_timeout_seconds=env.seconds("AUDIO_RUN_TIMEOUT_SECONDS", max(7200.0, run_timeout_seconds)),
         continue_max=env.whole("CONTINUE_MAX", 100, least=0),

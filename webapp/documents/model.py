@@ -46,6 +46,7 @@ KEPT = "status = 'READY' AND pages_read = 0"
 NOT_KEPT = "status <> 'READY' OR pages_read IS NULL OR pages_read <> 0"
 # Ready, and some of its text is missing or may be wrong.
 PARTLY_READ = "status = 'READY' AND reading = 'in_part'"
+READY = "status = 'READY'"
 _ORDERS = ("created_at", "filename", "size_bytes")
 IS_PART = "parent_id IS NOT NULL"
 
@@ -92,6 +93,13 @@ class Document(Base):
         *(_library_index(f"ix_documents_partly_{by}", by, where=PARTLY_READ, asks="reading") for by in _ORDERS),
         # Tells the models that an org's vectors are of, without reading all documents.
         Index("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
+        # Finds what an earlier reader read, of all orgs, without reading all documents.
+        Index(
+            "ix_documents_read_by",
+            *("read_by", "org_id", "id", "reread_for"),
+            postgresql_where=text(READY),
+            sqlite_where=text(READY),
+        ),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
@@ -129,6 +137,10 @@ class Document(Base):
     embedding: Mapped[Any | None] = mapped_column(Embedding, deferred=True)
     embedding_model: Mapped[str | None] = mapped_column(Text)
     warnings: Mapped[list[str] | None] = mapped_column(Json)
+    # Which reader read the result that is served (webapp/readers/versions.py); NULL until that has been found out for
+    # documents from before this column. And the versions of all readers for which it was last to be read again.
+    read_by: Mapped[str | None] = mapped_column(Text)
+    reread_for: Mapped[str | None] = mapped_column(Text)
     # The run whose result readers see; no foreign key, since runs already point at documents.
     published_run_id: Mapped[UUID | None] = mapped_column(Uuid)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
@@ -185,8 +197,11 @@ _RULES_OF_RUNS = {
     "failure_type": (
         "failure_type IN ('PROCESS_TERMINATED', 'STEP_FAILED', 'ATTEMPTS_EXHAUSTED', 'BAD_INPUT', 'CANCELLED')"
     ),
-    "trigger": "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED')",
+    "trigger": "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED', 'REREAD')",
 }
+
+
+LIVE_REREAD = "trigger = 'REREAD' AND state IN ('QUEUED', 'RUNNING')"
 
 
 class ProcessingRun(Base):
@@ -211,6 +226,12 @@ class ProcessingRun(Base):
             "started_at",
             postgresql_where=text("state IN ('QUEUED', 'RUNNING')"),
             sqlite_where=text("state IN ('QUEUED', 'RUNNING')"),
+        ),
+        Index(
+            "ix_processing_runs_live_rereads",
+            "org_id",
+            postgresql_where=text(LIVE_REREAD),
+            sqlite_where=text(LIVE_REREAD),
         ),
         Index("ix_processing_runs_document_id_created_at_id", "document_id", "created_at", "id"),
     )
@@ -341,77 +362,3 @@ class OrgUsage(Base):
     org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True)
     part: Mapped[int] = mapped_column(Integer, primary_key=True)
     stored_bytes: Mapped[int] = mapped_column(BigInteger)
-
-
-class ProviderCall(Base):
-    """A line of the ledger: what was paid for, or what a cache saved. It outlives its run and its document."""
-
-    __tablename__ = "provider_calls"
-    __table_args__ = (
-        CheckConstraint("outcome IN ('ok', 'error', 'unknown')", name="outcome"),
-        CheckConstraint("units >= 0 AND seconds >= 0 AND price >= 0", name="amounts"),
-        Index("ix_provider_calls_org_id_created_at", "org_id", "created_at"),
-        Index("ix_provider_calls_org_id_run_id", "org_id", "run_id"),
-    )
-
-    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
-    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"))
-    run_id: Mapped[UUID | None] = mapped_column(Uuid)
-    provider: Mapped[str] = mapped_column(Text)
-    operation: Mapped[str] = mapped_column(Text)
-    units: Mapped[int] = mapped_column(Integer)
-    seconds: Mapped[float] = mapped_column(Float)
-    outcome: Mapped[str] = mapped_column(Text)
-    reused: Mapped[bool] = mapped_column(default=False)
-    # Estimated by the settings of its day: what was spent or, where it was reused, what was saved.
-    price: Mapped[float] = mapped_column(Float, default=0.0)
-    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
-
-
-class SpendingDay(Base):
-    """The sums of an org's ledger lines that were deleted by age: of a day (UTC), a provider and an operation."""
-
-    __tablename__ = "spending_days"
-
-    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True)
-    day: Mapped[date] = mapped_column(Date, primary_key=True)
-    provider: Mapped[str] = mapped_column(Text, primary_key=True)
-    operation: Mapped[str] = mapped_column(Text, primary_key=True)
-    calls: Mapped[int] = mapped_column(BigInteger)
-    failed: Mapped[int] = mapped_column(BigInteger)
-    units: Mapped[int] = mapped_column(BigInteger)
-    seconds: Mapped[float] = mapped_column(Float)
-    units_saved: Mapped[int] = mapped_column(BigInteger)
-    price: Mapped[float] = mapped_column(Float)
-    price_saved: Mapped[float] = mapped_column(Float)
-
-
-class CallReservation(Base):
-    """One answer that is being paid for right now: no other call of the org asks for it meanwhile.
-
-    A call has a row for each answer that it brings (one for each text of a batch). The rows are the open line of
-    the ledger: they are committed before the call leaves, and become a `ProviderCall` of the same id when they go.
-    """
-
-    __tablename__ = "call_reservations"
-    __table_args__ = (
-        CheckConstraint("units >= 0 AND price >= 0", name="amounts"),
-        CheckConstraint("(job_id IS NULL) = (lease_id IS NULL) AND (job_id IS NULL) = (run_id IS NULL)", name="holder"),
-        Index("ix_call_reservations_call_id", "call_id"),
-    )
-
-    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True)
-    # Everything that decides the answer.
-    key: Mapped[str] = mapped_column(Text, primary_key=True)
-    call_id: Mapped[UUID] = mapped_column(Uuid)
-    # None where no job asks, but a person who searches.
-    job_id: Mapped[UUID | None] = mapped_column(Uuid)
-    lease_id: Mapped[UUID | None] = mapped_column(Uuid)
-    run_id: Mapped[UUID | None] = mapped_column(Uuid)
-    provider: Mapped[str] = mapped_column(Text)
-    operation: Mapped[str] = mapped_column(Text)
-    units: Mapped[int] = mapped_column(Integer)
-    price: Mapped[float] = mapped_column(Float)
-    made_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
-    # When the call must be over: after that a holder that sends no heartbeat is not waited for.
-    ends_at: Mapped[datetime] = mapped_column(UtcDateTime)

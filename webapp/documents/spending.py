@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql
 
 from webapp.clock import utc_day
 from webapp.db import session
-from webapp.documents.model import ProviderCall, SpendingDay
+from webapp.documents.ledger_model import ProviderCall, SpendingDay
 
 AnyRow = Row[*tuple[Any, ...]]
 

@@ -43,7 +43,7 @@ class FailureType(StrEnum):
 
 
 class DocumentStatus(StrEnum):
-    """What a document shows, derived from its newest run."""
+    """What a document shows, derived from its newest run that is no REREAD."""
 
     PROCESSING = "PROCESSING"
     """Its newest run is queued or running."""
@@ -65,6 +65,8 @@ class RunTrigger(StrEnum):
     """Ops asked for a failed job again; the new run takes over what the old one had saved."""
     CONTINUED = "CONTINUED"
     """The run before reached its time limit and had got on; this one goes on from its checkpoint, by itself."""
+    REREAD = "REREAD"
+    """An earlier version of a reader read the document. It shows when it has succeeded: no status follows from it."""
 
 
 class EventKind(StrEnum):

@@ -32,6 +32,18 @@ class Queued:
     more: bool = False
 
 
+@dataclass(frozen=True)
+class Again:
+    """In which way documents are processed again."""
+
+    priority: int = Priority.BULK
+    stage: str | None = None
+    """None: the first one for their kind of file."""
+    trigger: RunTrigger = RunTrigger.REPROCESS
+    prepare: Callable[[UUID], bool] = lambda _: True
+    """Called for each in the transaction that queues it; False leaves it out."""
+
+
 def reprocess_matching(
     services: Services,
     org_id: UUID,
@@ -58,8 +70,13 @@ def reprocess(
     services: Services, org_id: UUID, ids: list[UUID], *, priority: int = Priority.BULK, stage: str | None = None
 ) -> int:
     """Queue a run for each of these documents; those that are gone or queued already are left out."""
+    return queue_again(services, org_id, ids, Again(priority, stage))
+
+
+def queue_again(services: Services, org_id: UUID, ids: list[UUID], how: Again) -> int:
+    """Queue a run of this sort for each of these documents, some in each transaction."""
     return sum(
-        _queue_some(services, org_id, sorted(ids[start : start + DOCUMENTS_PER_TRANSACTION]), priority, stage)
+        _queue_some(services, org_id, sorted(ids[start : start + DOCUMENTS_PER_TRANSACTION]), how)
         for start in range(0, len(ids), DOCUMENTS_PER_TRANSACTION)
     )
 
@@ -96,7 +113,7 @@ def _pages(org_id: UUID, wanted: Matching) -> Iterator[list[UUID]]:
         after = ids[-1]
 
 
-def _queue_some(services: Services, org_id: UUID, ids: list[UUID], priority: int, stage: str | None) -> int:
+def _queue_some(services: Services, org_id: UUID, ids: list[UUID], how: Again) -> int:
     """In the order of their ids, so that two who do this at once wait for each other only one way."""
     count = 0
     with transaction(org_id):
@@ -105,12 +122,16 @@ def _queue_some(services: Services, org_id: UUID, ids: list[UUID], priority: int
                 transitions.lock(document_id, org_id)
             except DocumentMissing:
                 continue
-            if transitions.live_of(document_id):
+            if transitions.live_of(document_id) or not how.prepare(document_id):
                 continue
-            attempts = services.settings.queue.job_max_attempts
-            trigger = RunTrigger.REPROCESS
             lifecycle.queue_run(
-                services.queue, org_id, document_id, trigger, max_attempts=attempts, priority=priority, stage=stage
+                services.queue,
+                org_id,
+                document_id,
+                how.trigger,
+                max_attempts=services.settings.queue.job_max_attempts,
+                priority=how.priority,
+                stage=how.stage,
             )
             count += 1
     return count

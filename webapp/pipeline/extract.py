@@ -50,6 +50,12 @@ def extract(context: StageContext) -> None:
     context.step(EXTRACT, lambda: _compute(context, source), lambda result: _store(context, result))
 
 
+def extract_here(context: StageContext) -> None:
+    """Run the step on this machine alone, whatever services there are: what is read again is not paid for."""
+    source = find_readable(context, here=True)
+    context.step(EXTRACT, lambda: _compute(context, source, here=True), lambda result: _store(context, result))
+
+
 def clean_text_of_file(context: StageContext, data: bytes) -> bytes:
     """What a program over HTTP read out of a file, made fit to be stored; ValueError for anything else."""
     found = clean_extraction(Extraction.from_json(data))
@@ -107,10 +113,10 @@ def cache_path(source: Source, extractor: AnyExtractor) -> str:
     return f"{source.answers_folder}{name}-{options}.json"
 
 
-def _compute(context: StageContext, source: Source) -> Extracted:
+def _compute(context: StageContext, source: Source, *, here: bool = False) -> Extracted:
     source = opened(context, source)
     context.content_type = source.content_type
-    remote = context.providers.remote_for(source.content_type)
+    remote = None if here else context.providers.remote_for(source.content_type)
     extractor: AnyExtractor = remote or context.providers.extractor
     path = cache_path(source, extractor)
     started = monotonic()

@@ -8,7 +8,7 @@ from webapp.pipeline.chunk import chunk
 from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.embed import embed
 from webapp.pipeline.embed_anew import embed_published, publish_vectors
-from webapp.pipeline.extract import extract, save_markdown
+from webapp.pipeline.extract import extract, extract_here, save_markdown
 from webapp.pipeline.keep import keep
 from webapp.pipeline.publish import publish
 from webapp.pipeline.source import NothingReads
@@ -43,6 +43,7 @@ STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
     stages.INDEX: _FROM_TEXT,
     stages.DETECT_CONNECTIONS: {stages.CONNECT: detect_connections},
     stages.EMBED_ANEW: {stages.EMBED: embed_published, stages.PUBLISH: publish_vectors},
+    stages.READ_ANEW: {stages.EXTRACT: extract_here, **_FROM_TEXT},
 }
 
 

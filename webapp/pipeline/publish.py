@@ -28,8 +28,9 @@ from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.readers.extraction import Extraction, Field
 from webapp.readers.page_reading import PageReading
+from webapp.readers.versions import OTHERS
 from webapp.runs import lifecycle, transitions
-from webapp.runs.stages import PUBLISH
+from webapp.runs.stages import INDEX, PUBLISH
 from webapp.search import index, values
 from webapp.search.index import NewChunk
 from webapp.search.values import NamedValue
@@ -173,12 +174,19 @@ def _describe(context: StageContext, result: Result) -> None:
         "reading": described.reading.value,
         "language": extraction.language,
         "warnings": list(extraction.warnings) or None,
+        "read_by": _read_by(context, extraction),
     }
     if result.embedding is not None:
         known |= {"embedding": result.embedding, "embedding_model": result.model}
     names.rename(context.org_id, context.document_id, described.title)
     row = {"org": context.org_id, "document": context.document_id, **{f"to_{name}": known[name] for name in known}}
     session().execute(_described_by(*known), row)
+
+
+def _read_by(context: StageContext, extraction: Extraction) -> str:
+    """The mark of its reader. What came from another stage was read by a program or is a recording's transcript."""
+    is_own = extraction.extractor == context.providers.extractor.name and context.lease.stage != INDEX
+    return extraction.version if is_own else f"{OTHERS}{extraction.extractor}"
 
 
 @cache

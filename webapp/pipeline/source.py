@@ -51,12 +51,15 @@ def find_source(context: StageContext) -> Source:
     )
 
 
-def find_readable(context: StageContext) -> Source:
+def find_readable(context: StageContext, *, here: bool = False) -> Source:
     """The job's document, as its first step needs it; NothingReads where it is to be kept as it is.
+
+    With `here` services don't count, only the readers of this machine.
 
     What was read once is not given up where its reader is gone: the step fails, and the earlier result is still served.
     """
     source = find_source(context)
-    if not source.was_read and not context.providers.accepts(source.content_type):
+    readers = context.providers.extractor if here else context.providers
+    if not source.was_read and not readers.accepts(source.content_type):
         raise NothingReads
     return source

@@ -8,7 +8,7 @@ from sqlalchemy import Table, update
 
 from webapp.clock import now
 from webapp.db import session
-from webapp.documents.model import CallReservation
+from webapp.documents.ledger_model import CallReservation
 
 _rows = cast(Table, CallReservation.__table__)
 

@@ -318,7 +318,7 @@ def _go_on(queue: JobQueue, job: JobSnapshot, run: LiveRun, max_attempts: int, p
         queue,
         job.org_id,
         run.document_id,
-        RunTrigger.RETRY,
+        transitions.trigger_after(run.id, RunTrigger.RETRY),
         max_attempts=max_attempts,
         priority=priority,
         checkpoint=inherited(job.checkpoint),

@@ -14,6 +14,7 @@ from webapp.clock import monotonic
 from webapp.db import transaction
 from webapp.db.pruning import Prunable, Pruned
 from webapp.documents import model, spending
+from webapp.documents.ledger_model import ProviderCall
 from webapp.services import Services
 
 _log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ _PAUSES_FOR_EACH_PAGE = 3.0
 _DAY = 24 * 3600.0
 
 _events = cast(Table, model.RunEvent.__table__)
-_calls = cast(Table, model.ProviderCall.__table__)
+_calls = cast(Table, ProviderCall.__table__)
 # Runs themselves are never deleted.
 EVENTS = Prunable(_events, _events.c.created_at)
 # What was spent on a day stays known.

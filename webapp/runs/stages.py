@@ -13,6 +13,7 @@ ANALYZE = "analyze"
 INDEX = "index"
 DETECT_CONNECTIONS = "detect_connections"
 EMBED_ANEW = "embed_anew"
+READ_ANEW = "read_anew"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ STAGES: dict[str, tuple[Step, ...]] = {
     DETECT_CONNECTIONS: (CONNECT,),
     # For a published result that needs another model's vectors.
     EMBED_ANEW: (EMBED, PUBLISH),
+    # For a file that an earlier version of a reader read, or none did.
+    READ_ANEW: (EXTRACT, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
 }
 
 # Stages that together make one result, so they share one progress bar.

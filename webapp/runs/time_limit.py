@@ -47,20 +47,23 @@ def _continue(queue: JobQueue, run: LiveRun, continue_max: int) -> bool:
             job = queue.live_of_runs([run.id]).get(run.id)
             if ended is None or ended.next_run_id is not None or job is None or pieces(job.checkpoint) == 0:
                 raise _Ends
-            if transitions.continued_in_a_row(run.document_id) >= continue_max:
+            trigger = transitions.trigger_after(run.id, RunTrigger.CONTINUED)
+            # Of those with the trigger REREAD the first one goes on after none.
+            first = int(trigger is RunTrigger.REREAD)
+            if transitions.in_a_row(run.document_id, trigger) - first >= continue_max:
                 raise _Ends
-            _queue_next(queue, run, job)
+            _queue_next(queue, run, job, trigger)
     except _Ends:
         return False
     return True
 
 
-def _queue_next(queue: JobQueue, run: LiveRun, job: JobSnapshot) -> None:
+def _queue_next(queue: JobQueue, run: LiveRun, job: JobSnapshot, trigger: RunTrigger) -> None:
     lifecycle.queue_run(
         queue,
         run.org_id,
         run.document_id,
-        RunTrigger.CONTINUED,
+        trigger,
         max_attempts=job.max_attempts,
         priority=job.priority,
         checkpoint=inherited(job.checkpoint),

@@ -173,21 +173,27 @@ def state_of(run_id: UUID) -> RunState | None:
 
 
 def newest_of(document_id: UUID) -> UUID | None:
-    """The id of a document's newest run, from which its status follows."""
+    """The id of a document's newest run."""
     return session().scalar(_newest_first(_runs_of(document_id)).limit(1))
 
 
-def continued_in_a_row(document_id: UUID) -> int:
-    """How many of a document's newest runs in a row went on where the run before reached its time limit."""
+def in_a_row(document_id: UUID, trigger: RunTrigger) -> int:
+    """How many of a document's newest runs in a row have this trigger."""
     others = select(func.max(ProcessingRun.created_at)).where(
-        ProcessingRun.document_id == document_id, ProcessingRun.trigger != RunTrigger.CONTINUED
+        ProcessingRun.document_id == document_id, ProcessingRun.trigger != trigger
     )
     row = select(func.count()).where(
         ProcessingRun.document_id == document_id,
-        ProcessingRun.trigger == RunTrigger.CONTINUED,
+        ProcessingRun.trigger == trigger,
         ProcessingRun.created_at >= others.scalar_subquery(),
     )
     return session().scalar(row) or 0
+
+
+def trigger_after(run_id: UUID, usual: RunTrigger) -> RunTrigger:
+    """The trigger of a run that goes on where this one ended: what follows a REREAD is one, too."""
+    own = session().scalar(select(ProcessingRun.trigger).where(ProcessingRun.id == run_id))
+    return RunTrigger.REREAD if own == RunTrigger.REREAD else usual
 
 
 def last_of_chain(run_id: UUID, document_id: UUID) -> UUID:
@@ -305,14 +311,15 @@ def _running(condition: ColumnElement[bool], limit: int) -> list[LiveRun]:
 
 
 def _newest_and_next_run() -> Select[str, UUID | None, UUID, datetime]:
-    """The state of a document's newest run, the published run, and the oldest queued run.
+    """The state of a document's newest run that is no REREAD, the published run, and the oldest queued run.
 
     The oldest queued run is next, unless another one is RUNNING.
     """
     own, running, newest, following = (_runs.alias().c for _ in range(4))
     document: BindParameter[UUID] = bindparam("document", type_=Uuid())
     runs = select(own.id).where(own.document_id == document)
-    last = runs.order_by(own.created_at.desc(), own.id.desc()).limit(1)
+    # Its first run is no REREAD, so there is one.
+    last = runs.where(own.trigger != RunTrigger.REREAD).order_by(own.created_at.desc(), own.id.desc()).limit(1)
     busy = exists().where(running.document_id == document, running.state == RunState.RUNNING)
     first = runs.where(own.state == RunState.QUEUED, ~busy).order_by(own.created_at, own.id).limit(1)
     return (

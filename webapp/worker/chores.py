@@ -15,10 +15,11 @@ from webapp.documents import blob_layout
 from webapp.documents.states import LiveRun
 from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import HTTP_WORKERS, Reset
-from webapp.library import blob_marks, lookup, reprocess
+from webapp.library import blob_marks, lookup, reprocess, reread
 from webapp.library.missing import find_missing
 from webapp.library.status_filter import StatusFilter
 from webapp.pipeline import replaced, waiting
+from webapp.pipeline.earlier_readers import note_readers
 from webapp.pipeline.paid_calls import gates, kept_answers, reservations
 from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.providers.ports import BlobInfo
@@ -92,7 +93,9 @@ def end_orphans(services: Services) -> int:
     """Embedded, at the start: end all RUNNING runs, since the process that worked on them is gone."""
     total = 0
     while orphans := _running():
-        total += sum(lifecycle.terminate_run(services.queue, run) for run in orphans)
+        for run in orphans:
+            reread.allow_again(run)
+            total += lifecycle.terminate_run(services.queue, run)
     # Jobs of runs that have succeeded, and all calls, belonged to that process as well.
     with transaction(everywhere=True):
         abandon_calls(None)
@@ -258,6 +261,14 @@ def renew_vectors(services: Services, should_stop: Callable[[], bool] = lambda: 
     if total:
         _log.info("%d documents with vectors of an earlier model get new ones", total)
     return total
+
+
+def read_anew(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Queue some documents that an earlier reader read, as many as there is room for; first find out who read them."""
+    for _ in range(_BATCH):
+        if should_stop() or not note_readers(services.providers.extractor.name):
+            break
+    return reread.queue_due(services, should_stop)
 
 
 def _running() -> list[LiveRun]:

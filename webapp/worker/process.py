@@ -39,6 +39,7 @@ _HOUR = 3600.0
 _DAY = 24 * _HOUR
 _SOON = 600.0
 _SHORTLY = 10.0
+_REREAD_SECONDS = 10.0
 _SPACE_SECONDS = 10.0
 _SPENDING_SECONDS = 300.0
 _OVERDUE_PART = 1 / 24
@@ -230,6 +231,7 @@ class WorkerProcess:
             *self._timers_beside_others(),
             Timer("sweep orphans", partial(chores.sweep_orphans, services, self._ending.is_set), _DAY, 2 * _SOON),
             Timer("renew vectors", partial(chores.renew_vectors, services, self._ending.is_set), _DAY, _SOON),
+            Timer("read anew", partial(chores.read_anew, services, self._ending.is_set), _REREAD_SECONDS, _SOON),
             Timer("report missing", partial(chores.report_missing, services, self._ending.is_set), _DAY, 3 * _SOON),
         ]
 

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, func, select
 from webapp.clock import monotonic, utc_now
 from webapp.db import db, reading, session, transaction
 from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
-from webapp.documents.model import CallReservation, ProviderCall
+from webapp.documents.ledger_model import CallReservation, ProviderCall
 from webapp.jobs.interruptions import WaitReason, Waits
 from webapp.pipeline.paid_calls.prices import FREE
 from webapp.pipeline.steps import StageContext

@@ -8,7 +8,7 @@ from sqlalchemy import Table, func, insert, select, update
 
 from webapp.clock import new_id
 from webapp.db import session
-from webapp.documents.model import ProviderCall
+from webapp.documents.ledger_model import ProviderCall
 from webapp.pipeline.paid_calls.prices import Prices
 from webapp.pipeline.steps import StageContext
 

@@ -19,7 +19,7 @@ from sqlalchemy.dialects import postgresql
 
 from webapp.clock import after, new_id, now
 from webapp.db import reading, session
-from webapp.documents.model import CallReservation
+from webapp.documents.ledger_model import CallReservation
 from webapp.jobs.model import Job
 from webapp.jobs.states import JobStatus
 from webapp.pipeline.paid_calls.call_times import MARGIN_SECONDS

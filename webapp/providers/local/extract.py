@@ -31,11 +31,10 @@ from webapp.readers.filetypes import (
 )
 from webapp.readers.pictures.merge import pages_to_read
 from webapp.readers.sniff import HEAD_BYTES, sniff
+from webapp.readers.versions import VERSIONS, mark_of
 from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
 
-# Part of the cache's key: count it up when the same file would give another result.
-RULES = 5
 COUNT_JOB, READY_JOB = "webapp.readers.pdf.pages:count_pages", "webapp.readers.text:ready"
 PAGES_MAX = 10_000
 TEXT_BYTES_MAX = 50_000_000
@@ -64,7 +63,8 @@ class LocalExtractor:
         unpacking: UnpackLimits = LIMITS,
     ) -> None:
         parsers = "+".join(f"{name}-{installed(name)}" for name in PARSERS)
-        self.version = f"{RULES}+{parsers}"
+        # A part of the key of kept answers: a version that is raised in webapp/readers/versions.py makes them unused.
+        self.version = f"{sum(VERSIONS.values())}+{parsers}"
         self._ocr = ocr
         self._unpacking = unpacking
         self._pages_max = pages_max
@@ -117,7 +117,7 @@ class LocalExtractor:
                 pages = PagesOf(source, content_type == PDF, timeout_seconds, rising)
                 found = self._ocr.complete(found, pages, kept)
         rising(1.0)
-        return clean_extraction(replace(found, extractor=self.name, version=self.version))
+        return clean_extraction(replace(found, extractor=self.name, version=mark_of(content_type, found)))
 
     def _text_of_pdf(
         self, job: "_Job", file: Path, source: Path, timeout_seconds: float, progress: "_Rising", parts: KeptParts

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pypdfium2
 from PIL import Image
@@ -43,14 +43,30 @@ def read_pages(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     languages = cast("Sequence[str]", arguments["languages"])
     # Two pages at once take less time than one page with two threads.
     reader = PageReader(str(arguments["models"]), data, languages, threads=max(1, threads // at_once))
-    read: list[tuple[int, ReadPicture, float]] = []
+    read: list[_ReadPage] = []
     with _pictures(arguments) as pictures, ThreadPoolExecutor(at_once) as pool:
         # Pictures are drawn here, since pdfium works in one thread only; no more of them than are read at once.
         for first in range(0, len(numbers), at_once):
             batch = [(number, *pictures(number)) for number in numbers[first : first + at_once]]
-            read += pool.map(lambda each: (each[0], reader.read(each[1]), each[2]), batch)
+            read += pool.map(lambda each: _read_page(reader, *each), batch)
             report.progress(len(read) / len(numbers))
     return asdict(ScannedPages(tuple(_scanned_pages(read))))
+
+
+class _ReadPage(NamedTuple):
+    """A page as OCR read it."""
+
+    number: int
+    found: ReadPicture
+    scale: float
+    """How large a pixel of its picture is, in points."""
+    is_blank: bool
+
+
+def _read_page(reader: PageReader, number: int, picture: Picture, scale: float) -> _ReadPage:
+    found = reader.read(picture)
+    has_nothing = not found.lines and not found.is_in_unknown_script
+    return _ReadPage(number, found, scale, has_nothing and is_blank(picture))
 
 
 @contextmanager
@@ -96,17 +112,18 @@ def page_words(number: int, found: ReadPicture, scale: float) -> PageWords:
     return mended(PageWords(number, tuple(placed_words(found, scale)), width, height))
 
 
-def _scanned_pages(read: Sequence[tuple[int, ReadPicture, float]]) -> Iterator[ScannedPage]:
+def _scanned_pages(read: Sequence[_ReadPage]) -> Iterator[ScannedPage]:
     """The pages of a window; their fields are found together, since an invoice may go on over pages."""
     is_short = len(read) <= PAGES_WITH_FIELDS_MAX
-    fields = find_fields([page_words(*each) for each in read]) if is_short else Found()
-    for number, found, scale in read:
-        yield _scanned(number, found, scale, fields)
+    fields = find_fields([page_words(each.number, each.found, each.scale) for each in read]) if is_short else Found()
+    for page in read:
+        yield _scanned(page, fields)
 
 
-def _scanned(number: int, found: ReadPicture, scale: float, of_window: Found) -> ScannedPage:
+def _scanned(page: _ReadPage, of_window: Found) -> ScannedPage:
+    number, found = page.number, page.found
     laid_out = lay_out(found)
-    width, height = (round(size * scale, 2) for size in found.size)
+    width, height = (round(size * page.scale, 2) for size in found.size)
     return ScannedPage(
         number=number,
         text=laid_out.text,
@@ -114,12 +131,12 @@ def _scanned(number: int, found: ReadPicture, scale: float, of_window: Found) ->
         width=width,
         height=height,
         turned=found.turned,
-        words=words_of(found, scale),
+        words=words_of(found, page.scale),
         # How often the rules are right was measured on text that was not scanned.
         fields=tuple(replace(field, confidence=None) for field in of_window.fields if field.page == number),
         tables=tuple(table for table in of_window.tables if table.page == number),
         confidence=_rounded(found),
-        is_blank=not found.lines and not found.is_in_unknown_script and is_blank(picture),
+        is_blank=page.is_blank,
         is_in_unknown_script=found.is_in_unknown_script,
     )
 

@@ -8,6 +8,7 @@ import click
 from webapp.accounts import orgs
 from webapp.accounts.model import Org
 from webapp.db import reading
+from webapp.library import reread
 from webapp.library.missing import find_missing
 from webapp.library.reprocess import Queued, renew_vectors, reprocess, reprocess_matching
 from webapp.library.selection import Matching
@@ -43,6 +44,16 @@ def _reprocess(org_name: str, document_ids: tuple[UUID, ...], *, is_all: bool, i
 def _reembed(org_name: str | None) -> None:
     """Give documents with vectors of an earlier model new ones, when there is nothing else to do."""
     _say(sum(renew_vectors(services(), org.id).count for org in _orgs(org_name)))
+
+
+@group.command("reread")
+@click.option("--org", "org_name", help="Only this organisation's documents.")
+def _reread(org_name: str | None) -> None:
+    """Read documents again that an earlier reader read, when there is nothing else to do. Workers queue them."""
+    for org in _orgs(org_name):
+        reread.ask(services(), org.id)
+        left = reread.progress(services(), org.id).left
+        click.echo(f"{org.name}\t{left.number}{'+' if left.more else ''}")
 
 
 @group.command("missing")

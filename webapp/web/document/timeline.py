@@ -7,7 +7,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from webapp.documents.model import ProcessingRun, RunEvent
-from webapp.documents.states import EventKind, RunTrigger
+from webapp.documents.states import EventKind, RunState, RunTrigger
 from webapp.web.document_view import run_failure, run_seconds
 from webapp.web.sentences import Sentence, failure
 
@@ -50,10 +50,15 @@ def run_views(
     by_run: dict[UUID, list[RunEvent]] = {}
     for event in events:
         by_run.setdefault(event.run_id, []).append(event)
-    went_on = {run.id for following, run in pairwise(runs) if following.trigger == RunTrigger.CONTINUED}
+    went_on = {run.id for following, run in pairwise(runs) if _goes_on_after(following, run)}
     views = [_view(run, len(runs) - place, by_run.get(run.id, []), names or {}) for place, run in enumerate(runs)]
     # The time limit of a run after which another one went on is no failure to explain.
     return [replace(view, failure=None) if view.id in went_on else view for view in views]
+
+
+def _goes_on_after(following: ProcessingRun, run: ProcessingRun) -> bool:
+    is_reread = run.state == RunState.TIMED_OUT and run.trigger == following.trigger == RunTrigger.REREAD
+    return is_reread or following.trigger == RunTrigger.CONTINUED
 
 
 def _view(run: ProcessingRun, number: int, events: list[RunEvent], names: Mapping[str, str]) -> RunView:

@@ -3,7 +3,7 @@
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
 from webapp.db import reading
-from webapp.library import selection
+from webapp.library import reread, selection
 from webapp.library.reprocess import Queued, renew_vectors, reprocess_matching
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
@@ -49,6 +49,19 @@ def reembed() -> Response:
     """New vectors for documents that have those of an earlier model, when there is nothing else to do."""
     queued = renew_vectors(services(), org_id(), limit=AT_ONCE_MAX)
     return _answer(queued, url_for("ops.overview"))
+
+
+@pages.post("/ops/reread")
+@ops_only
+def read_again() -> Response:
+    """Documents that an earlier reader read are read again, when there is nothing else to do."""
+    org = org_id()
+    reread.ask(services(), org)
+    left = reread.progress(services(), org).left
+    if fragments.is_for_program():
+        return make_response(jsonify({"left": left.number, "more": left.more}), 202)
+    flash(render_template("library/_reread.txt", left=left).strip(), "success")
+    return make_response(redirect(url_for("ops.overview"), 303))
 
 
 def _answer(queued: Queued, back: str) -> Response:

@@ -9,7 +9,7 @@ from uuid import UUID
 from flask import Blueprint, Response
 
 from webapp.db import reading, row_security
-from webapp.library import selection
+from webapp.library import reread, selection
 from webapp.library.reprocess import with_other_vectors
 from webapp.provider_errors import ProviderError
 from webapp.sandbox import state as sandbox_state
@@ -43,6 +43,7 @@ def _overview(org: UUID) -> dict[str, Any]:
         found = {
             "spending": spending(org, settings.prices.currency),
             "outdated": selection.count(org, with_other_vectors(services())),
+            "rereading": reread.progress(services(), org),
             "database": session.get_bind().dialect.name,
             "database_role": row_security.notice() if principal().is_operator else None,
         }
@@ -75,6 +76,15 @@ def _for_programs(shown: dict[str, Any]) -> dict[str, Any]:
     plain.pop("drained", None)
     if "outdated" in shown:
         plain |= {"outdated": shown["outdated"].number, "outdated_more": shown["outdated"].more}
+    if "rereading" in shown:
+        found: reread.Rereading = shown["rereading"]
+        plain["rereading"] = {
+            "left": found.left.number,
+            "left_more": found.left.more,
+            "done": found.done.number,
+            "done_more": found.done.more,
+            "is_asked": found.is_asked,
+        }
     if shown.get("installation"):
         orgs, jobs = shown["installation"]["orgs"], shown["installation"]["jobs"]
         numbers = counts_json(jobs)

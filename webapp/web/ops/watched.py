@@ -11,7 +11,8 @@ from sqlalchemy import Table, bindparam, func, literal_column, select, text, typ
 from webapp.clock import after, now
 from webapp.db import UtcDateTime, reading, session
 from webapp.db.bounded import Count, plan_by_indexes
-from webapp.documents.model import ProcessingRun, ProviderCall
+from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import ProcessingRun
 from webapp.documents.states import RunTrigger
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.model import LEASED, Job
