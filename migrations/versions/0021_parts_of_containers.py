@@ -19,6 +19,7 @@ depends_on = None
 _TRIES, _PAUSE_SECONDS = 150, 0.1
 _IS_PART, _IS_UPLOADED = "parent_id IS NOT NULL", "parent_id IS NULL"
 _OLD_RULE = "uq_documents_org_id_sha256"
+_PAGES_READ = "ck_documents_pages_read"
 _CHECK, _PARENT = "ck_documents_part", "fk_documents_org_id_parent_id_documents"
 _PART = "(parent_id IS NULL) = (part_number IS NULL) AND (parent_id IS NULL) = (path_in_parent IS NULL)"
 
@@ -50,7 +51,12 @@ def downgrade() -> None:
     _refuse_parts()
     for name in ("uq_documents_parts", "ix_documents_contents_of_parts", "uq_documents_uploaded_contents"):
         op.drop_index(name, "documents")
-    with op.batch_alter_table("documents") as batch:
+    # Where the table is made anew, this rule would become one of the table, and 0011 could not take its column away.
+    of_column = sa.CheckConstraint("pages_read >= 0", name=op.f(_PAGES_READ))
+    pages_read = sa.Column("pages_read", sa.Integer(), of_column)
+    with op.batch_alter_table("documents", reflect_args=(pages_read,)) as batch:
+        if op.get_bind().dialect.name == "sqlite":
+            batch.drop_constraint(op.f(_PAGES_READ), type_="check")
         batch.drop_constraint(op.f(_PARENT), type_="foreignkey")
         batch.drop_constraint(op.f(_CHECK), type_="check")
         for column in ("path_in_parent", "part_number", "parent_id"):

@@ -16,6 +16,7 @@ depends_on = None
 _RUNS, _NAME = "processing_runs", "ck_processing_runs_trigger"
 _OLD = "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED')"
 _NEW = "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED', 'REREAD')"
+_TRIED = sa.text("reread_for IS NOT NULL")
 _READY, _LIVE = sa.text("status = 'READY'"), sa.text("trigger = 'REREAD' AND state IN ('QUEUED', 'RUNNING')")
 
 
@@ -28,10 +29,13 @@ def upgrade() -> None:
     op.add_column("documents", sa.Column("reread_for", sa.Text(), nullable=True))
     columns = ["read_by", "org_id", "id", "reread_for"]
     op.create_index("ix_documents_read_by", "documents", columns, postgresql_where=_READY, sqlite_where=_READY)
+    columns = ["org_id", "reread_for", "id"]
+    op.create_index("ix_documents_reread_for", "documents", columns, postgresql_where=_TRIED, sqlite_where=_TRIED)
 
 
 def downgrade() -> None:
     """Earlier versions know the trigger that is nearest to it."""
+    op.drop_index("ix_documents_reread_for", "documents")
     op.drop_index("ix_documents_read_by", "documents")
     op.drop_column("documents", "reread_for")
     op.drop_column("documents", "read_by")

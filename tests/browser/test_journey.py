@@ -65,7 +65,8 @@ def test_a_dropped_file_becomes_a_document_by_itself(working: Visit, open_page: 
     expect(page.locator("#uploads li")).to_have_count(0)
 
     row(page, "report.pdf").get_by_role("link", name="report.pdf").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Annual report of the lighthouse")
+    expect(page.get_by_role("heading", level=1)).to_have_text("report.pdf")
+    expect(page.get_by_text("Guessed title: Annual report of the lighthouse")).to_be_visible()
     expect(page.locator(".prose")).to_contain_text("the lamp was lit at dusk")
     page.get_by_role("link", name="Passages").click()
     expect(page.locator(".passage").first).to_contain_text("Chapter 1")
@@ -75,7 +76,7 @@ def test_a_dropped_file_becomes_a_document_by_itself(working: Visit, open_page: 
     expect(page.locator(".timeline")).to_contain_text("Read the file: done")
     assert page.url.endswith("/runs")
     page.go_back()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Annual report of the lighthouse")
+    expect(page.get_by_role("heading", level=1)).to_have_text("report.pdf")
 
 
 def test_the_document_page_moves_to_ready_by_itself(working: Visit, open_page: NewPage, files: Path) -> None:

@@ -1,22 +1,17 @@
 """What must hold in the end, whatever was done: the invariants, and that nothing acknowledged is missing."""
 
-import os
-import time
 from typing import Any
 
-from flask import Flask
 from sqlalchemy import text
 
 from tests.chaos import audit
 from tests.chaos.world import World
 from tests.conftest import dispose, make_bare_app, settings_for
-from tests.journeys.invariants import broken
+from tests.journeys.invariants import broken, let_a_day_pass
 from tests.ledger_check import Bookings, bookings, deviations, paid_again, paid_at
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.db import reading
-from webapp.worker import chores
-from webapp.worker.chores import LITTER_AFTER_SECONDS
 
 SHOWN = 5
 # Deaths are counted as attempts: so many of them are a reason to fail that is nobody's fault.
@@ -26,7 +21,7 @@ EXCUSES = {"worker_died", "worker_silent", "process_terminated"}
 def judge(world: World) -> dict[str, list[Any]]:
     """The promises that were broken, with what breaks them."""
     app = create_app(_settings(world))
-    _let_a_day_pass(app)
+    let_a_day_pass(app)
     found = broken(app)
     with app.app_context(), reading(everywhere=True) as session:
         rows = session.execute(text(_DOCUMENTS)).all()
@@ -54,16 +49,6 @@ _LIVE_JOBS = "SELECT count(*) FROM document_processing_jobs WHERE status IN ('PE
 def _settings(world: World) -> Settings:
     variables = {name: value for name, value in world.base.items() if name not in {"DATA_DIR", "SECRET_KEY"}}
     return settings_for(world.folder, **variables)
-
-
-def _let_a_day_pass(app: Flask) -> None:
-    """What killed uploads leave on the disk is swept when it is a day old: then nothing of it may be left."""
-    services = app.extensions["docmill"]
-    for path in (services.settings.data_dir / "blobs").rglob("*"):
-        os.utime(path, (0, time.time() - 2 * LITTER_AFTER_SECONDS))
-    with app.app_context():
-        chores.sweep_incoming(services)
-        chores.sweep_orphans(services)
 
 
 def _of_bill(world: World, booked: Bookings) -> dict[str, list[Any]]:

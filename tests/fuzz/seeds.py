@@ -1,15 +1,15 @@
 """The readers, and for each the good files that are changed; the tests' own makers write them."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from html import escape
 from random import Random
 
 from PIL import Image, ImageDraw
 
-from tests import books, locked, samples, sounds
+from tests import archives, books, locked, samples, sounds
 from tests.fuzz import mutate
 from tests.fuzz.mutate import Mutate
 from tests.invoices.facts import LANGUAGES
@@ -294,6 +294,7 @@ def kinds() -> dict[str, Kind]:
         **dict(_picture_kinds()),
         "ocr": Kind("image/png", _ocr, _of_pictures, "ocr"),
         **dict(_sound_kinds()),
+        **dict(_archive_kinds()),
         "locked": Kind(filetypes.OCTETS, _locked, _of_locked, "locked"),
     }
 
@@ -316,6 +317,18 @@ def _picture_kinds() -> Iterator[tuple[str, Kind]]:
     }
     for name, (seeds, form) in makers.items():
         yield name, Kind(f"image/{name}", seeds, form, "pictures")
+
+
+def _archive_kinds() -> Iterator[tuple[str, Kind]]:
+    files = {"notes/one.txt": b"The lamp is lit.", "two.txt": b"At dusk.\n" * 40}
+    yield "zip", Kind(filetypes.ZIP, lambda: [archives.zipped(files)], mutate.zipped)
+    yield "tar", Kind(filetypes.TAR, lambda: [archives.tarred(files, links={"link": "two.txt"})], mutate.BYTES)
+    for name, kind in {"gz": filetypes.GZIP, "bz2": filetypes.BZIP2, "xz": filetypes.XZ}.items():
+        yield name, Kind(kind, partial(_packed_tar, files, name), mutate.BYTES)
+
+
+def _packed_tar(files: Mapping[str, bytes], kind: str) -> list[bytes]:
+    return [archives.tarred(files, f"w:{kind}")]
 
 
 def _sound_kinds() -> Iterator[tuple[str, Kind]]:

@@ -17,7 +17,7 @@ from tests import archives
 from tests.conftest import DatabaseUnderTest, dispose, settings_for
 from tests.journeys import crasher
 from tests.journeys.crasher import Crash
-from tests.journeys.invariants import broken
+from tests.journeys.invariants import broken, let_a_day_pass
 from tests.pipeline.workplace import prose
 from tests.postgres import ROOT
 from tests.preloaded import FORKSERVER
@@ -227,7 +227,7 @@ def test_workers_a_document_gets_on_however_often_its_worker_dies(workers: Site)
 
 
 @each_commit
-@pytest.mark.parametrize("number", [4, 5], ids=["adding parts", "handing on"])
+@pytest.mark.parametrize("number", [4, 5, 6], ids=["claiming", "adding parts", "handing on"])
 def test_embedded_a_container_neither_loses_nor_doubles_parts(embedded: Site, moment: str, number: int) -> None:
     files = {f"notes/{one}.txt": f"Note {one} tells of harbours.".encode() for one in range(4)}
     document_id, run_id = embedded.add(archives.zipped(files), "notes.zip")
@@ -242,6 +242,7 @@ def test_embedded_a_container_neither_loses_nor_doubles_parts(embedded: Site, mo
         parts = select(Document.path_in_parent, Document.status).where(Document.parent_id == document_id)
         found = session.execute(parts.order_by(Document.part_number)).all()
     assert [tuple(each) for each in found] == [(name, "READY") for name in files]
+    let_a_day_pass(embedded.app)
     assert broken(embedded.app) == {}
 
 

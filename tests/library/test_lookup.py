@@ -135,6 +135,7 @@ def test_a_status_is_a_filter_and_a_count(org_id: UUID, shelf: list[UUID]) -> No
     assert {status: count.number for status, count in counts.items()} == {
         DocumentStatus.PROCESSING: 4,
         "READY": 0,
+        "partly_read": 0,
         "kept": 0,
         "FAILED": 1,
         "TIMED_OUT": 0,

@@ -24,7 +24,7 @@ def described(content_type: str = PDF, *fields: Field, created: str | None = Non
         (PDF, "text"), (PLAIN, "text"), (HTML, "text"), (EPUB, "book"), (CSV, "spreadsheet"), (MAIL, "mail"),
         (OFFICE + "spreadsheetml.sheet", "spreadsheet"), (OFFICE + "presentationml.presentation", "slides"),
         (OFFICE + "wordprocessingml.document", "text"), (OPEN + "presentation", "slides"), (OPEN + "text", "text"),
-        (OPEN + "spreadsheet", "spreadsheet"), ("image/png", "picture"), ("audio/wav", "recording"), (ZIP, None),
+        (OPEN + "spreadsheet", "spreadsheet"), ("image/png", "picture"), ("audio/wav", "recording"), (ZIP, "archive"),
     ],
 )  # fmt: skip
 def test_the_kind_is_that_of_the_file_where_its_fields_say_nothing(content_type: str, kind: str | None) -> None:

@@ -58,7 +58,7 @@ def _library_index(name: str, *columns: str, where: str, asks: str = "pages_read
 
 
 def _partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    """An index of some documents; `library.contents` asks for them in its words."""
+    """An index of some documents; who asks for them uses its words, or words that imply them."""
     condition = text(where)
     return Index(name, *columns, unique=unique, postgresql_where=condition, sqlite_where=condition)
 
@@ -94,12 +94,9 @@ class Document(Base):
         # Tells the models that an org's vectors are of, without reading all documents.
         Index("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
         # Finds what an earlier reader read, of all orgs, without reading all documents.
-        Index(
-            "ix_documents_read_by",
-            *("read_by", "org_id", "id", "reread_for"),
-            postgresql_where=text(READY),
-            sqlite_where=text(READY),
-        ),
+        _partial_index("ix_documents_read_by", "read_by", "org_id", "id", "reread_for", where=READY),
+        # Counts the documents of an org that were queued for some versions.
+        _partial_index("ix_documents_reread_for", "org_id", "reread_for", "id", where="reread_for IS NOT NULL"),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)

@@ -30,7 +30,7 @@ _documents = cast(Table, Document.__table__)
 _OPENED = (
     update(_documents)
     .where(_documents.c.org_id == bindparam("org"), _documents.c.id == bindparam("document"))
-    .values(opened_path=bindparam("path"), content_type=bindparam("kind"))
+    .values(opened_path=bindparam("path"), content_type=bindparam("opened_type"))
 )
 
 
@@ -92,7 +92,7 @@ def _store(context: StageContext, found: Source) -> None:
     """Store where the copy lies, and forget the password, in one transaction."""
     with context.transaction() as session:
         own = {"org": context.org_id, "document": context.document_id}
-        session.execute(_OPENED, {**own, "path": found.blob_path, "kind": found.content_type})
+        session.execute(_OPENED, {**own, "path": found.blob_path, "opened_type": found.content_type})
         context.queue.forget_password(context.lease)
 
 

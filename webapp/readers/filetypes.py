@@ -29,6 +29,7 @@ _FAMILIES = {
     "e-mail": MAIL_FAMILY,
     _PICTURES: "picture",
     _SOUND: "recording",
+    _ARCHIVES: "archive",
 }
 _OPEN_FAMILIES = {OPEN + "spreadsheet": "spreadsheet", OPEN + "presentation": "slides"}
 _TEXT = "webapp.readers.text:parse_text"

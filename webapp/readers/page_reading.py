@@ -9,7 +9,7 @@ from webapp.readers.extraction import Page, PageState, Word
 # A word below the first is doubtful; a page with a smaller share of sure words than the second may be wrong in places.
 SURE_WORD, SURE_SHARE_LEAST = 0.9, 0.91
 # Of fewer letters, a share says nothing.
-LETTERS_LEAST = 20
+LETTERS_LEAST = 25
 PAGES_LISTED_MAX = 20_000
 
 

@@ -362,7 +362,7 @@ def refusal(code: RefusalCode, data: Mapping[str, Any]) -> UploadRefusal:
     return UploadRefusal(found.status, found.title, found.detail.format(**values))
 
 
-_SPOKEN_WITH_VOWEL = ("MP", "SV", "SQ", "HT", "RT", "RA", "FL", "XM", "xz")
+_SPOKEN_WITH_VOWEL = ("MP", "SV", "SQ", "HT", "RT", "FL", "XM", "xz")
 
 
 def with_article(label: str) -> str:

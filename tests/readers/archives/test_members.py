@@ -58,7 +58,7 @@ def test_it_goes_on_from_any_place(pack: object, tmp_path: Path) -> None:
     assert fetch(data, tmp_path, first=5) == Unpacked((), is_last=True)
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress], ids=["gz", "bz2", "xz"])
 def test_a_file_that_is_packed_alone(pack: object, tmp_path: Path) -> None:
     (entry,) = fetch(pack(b"number;date\n" * 100), tmp_path).entries  # type: ignore[operator]
     assert (entry.path, entry.size, entry.obstacle) == ("", 1200, None)

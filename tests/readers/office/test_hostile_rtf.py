@@ -28,7 +28,7 @@ FILES = {
     "less than no bytes": rtf("the end\\bin-5 x"),
     "two million bytes in hexadecimal": rtf("\\'e9" * 500_000 + "the end"),
     "letters that are none": rtf("the end" + "\\u-32768?\\u65535?\\u55296?\\u99999999999?" * 20_000),
-    "replacements without end": rtf("\\uc2147483647\\u233 the end"),
+    "replacements without end": rtf("\\uc2147483647\\u233 " + "?" * 200 + "the end"),
     "a number of 100,000 figures": rtf("the end\\li" + "9" * 100_000 + " x"),
     "a word of 1 MB": rtf("the end\\" + "a" * 1_000_000 + " x"),
     "20,000 fields in each other": rtf("{\\field{\\*\\fldinst x}{\\fldrslt " * 20_000 + "the end"),

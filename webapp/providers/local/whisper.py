@@ -23,6 +23,8 @@ RATE = 16_000
 # above 4.
 UNSURE = -0.9
 LOOPING = 2.4
+# The probability that nobody speaks: speech has 0.1 to 0.3, tones and noise 0.8.
+SILENT = 0.6
 # A share above this says that another language is spoken than those that are asked for: recorded speech has 0.94 and
 # more, tones and noise 0.5.
 CLEARLY = 0.8
@@ -95,6 +97,8 @@ def _is_doubtful(segment: Segment) -> bool:
 
 
 def _is_not_understood(segments: list[Segment]) -> bool:
-    seconds = sum(float(each.end - each.start) for each in segments)
-    doubtful = sum(float(each.end - each.start) for each in segments if _is_doubtful(each))
+    """Whether somebody speaks, most of the time in words that the model only guesses."""
+    spoken = [each for each in segments if float(each.no_speech_prob) < SILENT]
+    seconds = sum(float(each.end - each.start) for each in spoken)
+    doubtful = sum(float(each.end - each.start) for each in spoken if _is_doubtful(each))
     return seconds >= ENOUGH_SECONDS and doubtful > DOUBTFUL_SHARE_MAX * seconds

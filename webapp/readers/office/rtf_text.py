@@ -53,6 +53,8 @@ class RtfText:
         """Everything, when nothing more comes."""
         self.is_in_table = False
         if self._cells:
+            if self._run:
+                self.end_cell()
             self.end_row()
         self.end_paragraph()
         self._end_table()

@@ -335,11 +335,8 @@ def _sections(found: ShownResult) -> list[Section]:
 
 def _page_section(found: ShownResult) -> list[Section]:
     """The list of the pages that were not read well, where there are any."""
-    counts = found.pages
-    if counts is None or not counts.in_part + counts.not_read:
-        return []
-    url = url_for("readings.show", document_id=found.document.id)
-    return [Section("pages", url, counts.in_part + counts.not_read)]
+    number = found.pages.in_part + found.pages.not_read if found.pages else 0
+    return [Section("pages", url_for("readings.show", document_id=found.document.id), number)] if number else []
 
 
 def _why_kept(document: Document) -> Sentence:
