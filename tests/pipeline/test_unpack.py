@@ -86,6 +86,8 @@ def test_an_archive_is_ready_with_its_parts(place: Workplace) -> None:
     assert {(each.status, each.parent_id) for each in found} == {("READY", container.id)}
     assert all("harbours" in place.chunks(each.id)[0].text for each in found)
     assert "notes/3.txt" in place.chunks(container.id)[0].text
+    # Its mark, by which it is read again once a newer version reads archives better.
+    assert container.read_by == "archives-1"
 
 
 def test_mail(place: Workplace) -> None:

@@ -28,9 +28,9 @@ from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.readers.extraction import Extraction, Field
 from webapp.readers.page_reading import PageReading
-from webapp.readers.versions import OTHERS
+from webapp.readers.versions import OTHERS, is_mark
 from webapp.runs import lifecycle, transitions
-from webapp.runs.stages import INDEX, PUBLISH
+from webapp.runs.stages import PUBLISH
 from webapp.search import index, values
 from webapp.search.index import NewChunk
 from webapp.search.values import NamedValue
@@ -184,8 +184,8 @@ def _describe(context: StageContext, result: Result) -> None:
 
 
 def _read_by(context: StageContext, extraction: Extraction) -> str:
-    """The mark of its reader. What came from another stage was read by a program or is a recording's transcript."""
-    is_own = extraction.extractor == context.providers.extractor.name and context.lease.stage != INDEX
+    """The mark of its reader; programs, services and recognisers of speech leave none."""
+    is_own = extraction.extractor == context.providers.extractor.name and is_mark(extraction.version)
     return extraction.version if is_own else f"{OTHERS}{extraction.extractor}"
 
 

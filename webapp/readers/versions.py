@@ -55,6 +55,11 @@ def mark_of(content_type: str, extraction: Extraction) -> str:
     return " ".join(f"{name}-{number}" for name, number in marks.items())
 
 
+def is_mark(text: str) -> bool:
+    """Whether a reader of a family left this mark."""
+    return bool(text) and all(each.rpartition("-")[0] in VERSIONS for each in text.split(" "))
+
+
 def mark_of_kept(content_type: str, *, was_tried: bool) -> str:
     """The mark of a file that is kept: its type, or the family that tried and found nothing."""
     family = family_of(content_type)
