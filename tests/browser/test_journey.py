@@ -41,6 +41,12 @@ def row(page: Page, name: str) -> Locator:
     return page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).first
 
 
+def wait_for_htmx(page: Page) -> None:
+    """Without it a form's answer is a whole page, which begins with the text."""
+    page.wait_for_load_state()
+    page.evaluate("window.htmxSettled")
+
+
 def upload(page: Page, *paths: Path) -> None:
     page.set_input_files("#upload-files", list(paths))
 
@@ -84,6 +90,7 @@ def test_the_document_page_moves_to_ready_by_itself(working: Visit, open_page: N
     upload(page, files / "table.pdf")
     expect(row(page, "table.pdf")).to_have_attribute("data-status", "ready", timeout=READY)
     row(page, "table.pdf").get_by_role("link").first.click()
+    wait_for_htmx(page)
     page.locator("#tab-runs").click()
     expect(page.locator(".run-head")).to_have_count(1)
     page.locator("#reprocess").click()

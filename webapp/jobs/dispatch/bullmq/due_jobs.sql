@@ -10,16 +10,18 @@ WITH RECURSIVE
 -- The priorities that due jobs have, by stage.
 level AS (
     SELECT open.stage, (
-        SELECT min(job.priority) FROM document_processing_jobs AS job
+        SELECT job.priority FROM document_processing_jobs AS job
         WHERE job.status = 'PENDING' AND job.wakes_at IS NULL AND job.stage = open.stage
+        ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id LIMIT 1
     ) AS priority
     FROM jsonb_array_elements_text(CAST(:stages AS jsonb)) AS open (stage)
     WHERE CAST(:most AS int) > 0
     UNION ALL
     SELECT level.stage, (
-        SELECT min(job.priority) FROM document_processing_jobs AS job
+        SELECT job.priority FROM document_processing_jobs AS job
         WHERE job.status = 'PENDING' AND job.wakes_at IS NULL AND job.stage = level.stage
             AND job.priority > level.priority
+        ORDER BY job.stage, job.priority, job.org_id, job.available_at, job.id LIMIT 1
     )
     FROM level WHERE level.priority IS NOT NULL
 ),
