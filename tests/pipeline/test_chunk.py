@@ -1,5 +1,6 @@
 """Passages: of a readable size, with pages and headings, and the same ids for the same text."""
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -95,6 +96,18 @@ def test_passages_know_pages_and_headings() -> None:
         assert f"page {chunk.page_to}." in chunk.text
         assert chunk.heading == f"Part {chunk.page_from}"
     assert {chunk.page_from for chunk in chunks} == {1, 2, 3}
+
+
+def test_the_first_passages_of_each_sheet_get_vectors() -> None:
+    sheets = [f"<!-- page {number} -->\n\n" + "A row of cells. " * 400 for number in (1, 2)]
+    limited = replace(extraction("\n\n".join(sheets), page_count=2), vectors_max=3)
+
+    chunks = make_chunks(DOCUMENT, limited)
+
+    for page in (1, 2):
+        of_page = [chunk.has_vector for chunk in chunks if chunk.page_from == page]
+        assert len(of_page) > 3
+        assert of_page == [True] * 3 + [False] * (len(of_page) - 3)
 
 
 def test_a_passage_can_run_over_a_page() -> None:

@@ -7,7 +7,7 @@ from webapp.db import reading
 from webapp.jobs.model import Job
 from webapp.library import reprocess
 from webapp.pipeline.handlers import HANDLERS
-from webapp.readers.data.read import VECTORS_MAX
+from webapp.readers.extraction import DATA_VECTORS_MAX as VECTORS_MAX
 from webapp.search import words
 from webapp.search.model import CachedEmbedding
 

@@ -66,10 +66,12 @@ def make_chunks(
     unmarked = unmark(extraction.markdown, extraction.page_count)
     headings = find_headings(unmarked.text)
     seen: Counter[str] = Counter()
+    on_page: Counter[int | None] = Counter()
     chunks: list[StagedChunk] = []
     for offset, text in _cut(unmarked.text, check):
         sha256 = digest(text.encode())
         time_from, time_to = cues.span(offset, offset + len(text))
+        page = unmarked.page_at(offset)
         chunks.append(
             StagedChunk(
                 id=uuid5(document_id, f"{sha256}:{seen[sha256]}"),
@@ -77,13 +79,14 @@ def make_chunks(
                 text=text,
                 sha256=sha256,
                 heading=headings.at(offset),
-                page_from=unmarked.page_at(offset),
+                page_from=page,
                 page_to=unmarked.page_at(offset + len(text) - 1),
                 time_from=time_from,
                 time_to=time_to,
-                has_vector=extraction.vectors_max is None or len(chunks) < extraction.vectors_max,
+                has_vector=extraction.vectors_max is None or on_page[page] < extraction.vectors_max,
             )
         )
+        on_page[page] += 1
         seen[sha256] += 1
     return chunks
 

@@ -100,6 +100,11 @@ class Page:
     """The language of its text, where that shows one."""
 
 
+# Of a table of data: the summary of its columns and the first rows. The other rows differ in their words, not in what
+# they are about.
+DATA_VECTORS_MAX = 50
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction(TypedJson):
     """All that was read out of a file.
@@ -107,10 +112,11 @@ class Extraction(TypedJson):
     `markdown` holds a line `<!-- page N -->` where page N begins, so that passages know their
     pages; formats without pages have no such line. `partial` means that something is known to
     be missing; `warnings` say what a reader should know either way. `vectors_max` is how many
-    passages, from the first one on, get vectors; the others are found by their words alone. An empty
-    `title` means that the file's name says more than its first heading; `title_is_guess` that nobody called the
-    document so, and the title is its first heading. `created` is the day on which the file says that it was made.
-    `parts` is how many files lie in it, which become documents of their own; None where nobody has looked.
+    passages of a page (of the whole, where there are no pages) get vectors, from the first one on; the others are
+    found by their words alone. An empty `title` means that the file's name says more than its first heading;
+    `title_is_guess` that nobody called the document so, and the title is its first heading. `created` is the day on
+    which the file says that it was made. `parts` is how many files lie in it, which become documents of their own;
+    None where nobody has looked.
     """
 
     extractor: str

@@ -9,8 +9,8 @@ import pytest
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.data.columns import as_number, look_at
 from webapp.readers.data.dialect import find_dialect
-from webapp.readers.data.read import BROKEN_QUOTES, VECTORS_MAX
-from webapp.readers.extraction import Extraction
+from webapp.readers.data.read import BROKEN_QUOTES
+from webapp.readers.extraction import DATA_VECTORS_MAX, Extraction
 from webapp.readers.filetypes import CSV, TSV
 
 Extract = Callable[[bytes, str], Extraction]
@@ -41,7 +41,7 @@ def test_a_table_is_described_and_kept(extract: Extract) -> None:
     (table,) = found.tables
     assert table.rows[0] == ("order", "customer", "amount", "paid", "on")
     assert table.rows[1] == ("1001", "Müller; Söhne", "12,50", "yes", "2026-01-31")
-    assert (found.title, found.vectors_max) == ("", VECTORS_MAX)
+    assert (found.title, found.vectors_max) == ("", DATA_VECTORS_MAX)
     assert (found.partial, found.warnings) == (False, ())
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.readers.office.conftest import Read
 from tests.readers.office.files import EXCEL, SHEETS, odf, odf_row, relations, row, styles, xlsx
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.extraction import DATA_VECTORS_MAX
 from webapp.readers.office import sheets
 from webapp.readers.office.number_formats import Moment, NumberFormat
 
@@ -28,6 +29,7 @@ def test_a_sheet_of_a_workbook(read: Read) -> None:
         "| Anna | 12 | 2026-03-04 | TRUE |\n\n<!-- page 2 -->\n\n# Notes\n\nOnly \\*words\\*"
     )
     assert found.page_count == 2
+    assert found.vectors_max == DATA_VECTORS_MAX
     assert found.warnings == (
         "Hidden in the workbook, and read all the same: Notes.",
         "Cells with an error such as #DIV/0! are shown empty (1 of them).",

@@ -12,7 +12,7 @@ from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.cleaning import CELL_CHARACTERS_MAX
 from webapp.readers.data.columns import Column, look_at
 from webapp.readers.data.dialect import Dialect, find_dialect
-from webapp.readers.extraction import Extraction
+from webapp.readers.extraction import DATA_VECTORS_MAX, Extraction
 from webapp.readers.markup.markdown import table, table_row
 from webapp.readers.markup.writer import paragraph
 from webapp.readers.text import read_text
@@ -24,8 +24,6 @@ COLUMNS_MAX = 1_000
 LINE_CHARACTERS_MAX = FIELD_CHARACTERS_MAX = 2_000_000
 ROWS_PER_BLOCK = 100
 NAMES_IN_TITLE = 6
-# The summary of the columns and the first rows; the other rows differ in their words, not in what they are about.
-VECTORS_MAX = 50
 CUT = "The table is longer than what is read: the first {rows:,} of its rows are here."
 NARROWED = f"The table has more than {COLUMNS_MAX:,} columns; the others were left out."
 SHORTENED = f"Cells of more than {CELL_CHARACTERS_MAX:,} characters were shortened."
@@ -65,7 +63,7 @@ def parse_csv(arguments: dict[str, object], report: Report) -> dict[str, Any]:
         title="",
         partial=any(each != BROKEN_QUOTES for each in read.warnings),
         warnings=(*warnings, *read.warnings),
-        vectors_max=VECTORS_MAX,
+        vectors_max=DATA_VECTORS_MAX,
     )
     # The table not by way of `asdict`, which would copy each of a million cells deeply.
     return asdict(extraction) | {"tables": [{"page": None, "rows": [names, *body], "caption": None}]}

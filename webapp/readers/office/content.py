@@ -23,6 +23,8 @@ class Content:
     """The title within the text, as Markdown."""
     warnings: list[str] = field(default_factory=list)
     is_partial: bool = False
+    vectors_max: int | None = None
+    """As in Extraction."""
 
 
 def extraction(content: Content, properties: Properties) -> Extraction:
@@ -46,4 +48,5 @@ def extraction(content: Content, properties: Properties) -> Extraction:
         tables=tuple(content.tables),
         partial=content.is_partial,
         warnings=tuple(content.warnings),
+        vectors_max=content.vectors_max,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.readers.extraction import Table
+from webapp.readers.extraction import DATA_VECTORS_MAX, Table
 from webapp.readers.markup.markdown import escaped, plain_row, ruler
 from webapp.readers.office.content import Content
 
@@ -54,7 +54,7 @@ class SheetWriter:
     """Makes a page and a table of each sheet, as long as the limit allows."""
 
     def __init__(self) -> None:
-        self._content = Content([], is_paged=True)
+        self._content = Content([], is_paged=True, vectors_max=DATA_VECTORS_MAX)
         self._left = CHARACTERS_MAX
         self._hidden: list[str] = []
         self._cut: list[str] = []
