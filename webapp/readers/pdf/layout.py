@@ -1,14 +1,15 @@
 """Reads a PDF's layout with liteparse, a few pages at a time: order, headings, tables, boxes."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from liteparse import LiteParse
 
 from webapp.readers.extraction import Field, Table
 from webapp.readers.fields.words import PageWords, PlacedWord
-from webapp.readers.page_markdown import plain, tidy
+from webapp.readers.page_markdown import tidy
+from webapp.readers.pdf.tables import FoundTable, Rule, find_tables, rules_of, with_mended
 
 BATCH_PAGES = 20
 BUTTONS = frozenset({"checkbox", "radiobutton", "radio"})
@@ -30,8 +31,14 @@ class LayoutPage:
     """Top and bottom of each table."""
     words: PageWords | None
 
+    def as_page(self, number: int, fields: tuple[Field, ...]) -> "LayoutPage":
+        """The same with another number, and the fields of that page's form."""
+        tables = tuple(replace(table, page=number) for table in self.tables)
+        words = replace(self.words, number=number) if self.words else None
+        return replace(self, number=number, fields=fields, tables=tables, words=words)
 
-def layout_pages(source: str, numbers: range, *, with_words: bool) -> Iterator[LayoutPage]:
+
+def layout_pages(source: str | bytes, numbers: range, *, with_words: bool) -> Iterator[LayoutPage]:
     """Walk these pages; those that fail alone are left out, for the caller to notice."""
     for first in range(numbers.start, numbers.stop, BATCH_PAGES):
         last = min(numbers.stop - 1, first + BATCH_PAGES - 1)
@@ -39,10 +46,15 @@ def layout_pages(source: str, numbers: range, *, with_words: bool) -> Iterator[L
         failed = {error.page_num for error in result.page_errors}
         for page in result.pages:
             if page.page_num not in failed:
-                yield _layout_page(page, with_words=with_words)
+                yield _layout_page(page, _rules(source, page.page_num), with_words=with_words)
 
 
-def _parser(first: int, last: int) -> LiteParse:
+def _rules(source: str | bytes, number: int) -> Callable[[], list[Rule]]:
+    """What reads the lines on a page; few pages need them, and a drawing has very many."""
+    return lambda: rules_of(_parser(number, number, with_graphics=True).parse(source).pages[0])
+
+
+def _parser(first: int, last: int, *, with_graphics: bool = False) -> LiteParse:
     # With OCR on, the library would fetch language data from the network.
     return LiteParse(
         ocr_enabled=False,
@@ -54,6 +66,7 @@ def _parser(first: int, last: int) -> LiteParse:
         extract_blocks=True,
         extract_form_fields=True,
         emit_word_boxes=True,
+        extract_vector_graphics=with_graphics,
         # Ours to decide over all pages: the parser sees one batch and drops every copy.
         keep_headers_footers=True,
         num_workers=1,
@@ -63,18 +76,19 @@ def _parser(first: int, last: int) -> LiteParse:
     )
 
 
-def _layout_page(page: Any, *, with_words: bool) -> LayoutPage:
-    tables = [block for block in page.blocks or () if block.kind == "table" and _is_table(block)]
+def _layout_page(page: Any, rules: Callable[[], list[Rule]], *, with_words: bool) -> LayoutPage:
+    found = find_tables(page, rules)
+    tables = [each for each in found if _is_table(each)]
     words = PageWords(page.page_num, tuple(_words(page)), page.width, page.height) if with_words else None
     return LayoutPage(
         number=page.page_num,
-        markdown=tidy(page.markdown),
+        markdown=tidy(with_mended(page.markdown, found)),
         text=page.text,
         width=page.width,
         height=page.height,
         fields=tuple(_form_fields(page)),
-        tables=tuple(_table(block, page.page_num) for block in tables),
-        spans=tuple(_span(block) for block in tables),
+        tables=tuple(Table(page.page_num, each.texts) for each in tables),
+        spans=tuple((each.top, each.bottom) for each in tables),
         words=words,
     )
 
@@ -90,22 +104,9 @@ def _words(page: Any) -> list[PlacedWord]:
     ]
 
 
-def _span(block: Any) -> tuple[float, float]:
-    return (0.0, 0.0) if block.bbox is None else (block.bbox.y, block.bbox.y + block.bbox.height)
-
-
-def _is_table(block: Any) -> bool:
+def _is_table(found: FoundTable) -> bool:
     # One column or one row is text in a frame.
-    return _columns(block) > 1 and bool(block.rows)
-
-
-def _columns(block: Any) -> int:
-    return max((len(row) for row in (block.header or [], *(block.rows or []))), default=0)
-
-
-def _table(block: Any, page: int) -> Table:
-    rows = [row for row in (block.header, *(block.rows or [])) if row]
-    return Table(page, tuple(tuple(plain(cell.text) for cell in row) for row in rows))
+    return len(found.rows) > 1 and max(map(len, found.rows)) > 1
 
 
 def _form_fields(page: Any) -> Iterator[Field]:

@@ -18,7 +18,7 @@ def count_pages(arguments: dict[str, object], _: Report) -> int:
     return count
 
 
-def opened(source: str) -> Any:
+def opened(source: str | bytes) -> Any:
     """Open a PDF; BadInput says whether a password is missing or it is damaged."""
     try:
         return pypdfium2.PdfDocument(source)

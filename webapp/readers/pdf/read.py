@@ -22,6 +22,7 @@ from webapp.readers.page_markdown import without_marks
 from webapp.readers.pdf.layout import BATCH_PAGES, LayoutPage, layout_pages
 from webapp.readers.pdf.pages import opened
 from webapp.readers.pdf.text_layer import is_of_use, is_picture_with_little_text
+from webapp.readers.pdf.torn import is_torn, with_letters, without_letters
 from webapp.readers.pdf.windows import PdfWindow, joined, window_from
 from webapp.sandbox.child import Report
 
@@ -58,7 +59,9 @@ def parse_pdf(arguments: dict[str, object], report: Report) -> dict[str, Any]:
             raise BadInput(f"{count} pages, {pages_max} allowed", code=FailureCode.TOO_LARGE)
         numbers = window_from(int(str(first)), count)
         layouts = _layouts(str(source), numbers, count, report) if arguments["layout"] else {}
-        findings = _compare(document, numbers, layouts)
+        plain = {number: _plain_page(document, number) for number in numbers}
+        _read_torn_pages(document, plain, layouts)
+        findings = _compare(plain, layouts)
         window = replace(
             _window(findings, count),
             title=document.get_metadata_value("Title"),
@@ -86,20 +89,37 @@ def _layouts(source: str, numbers: range, count: int, report: Report) -> dict[in
     return found
 
 
-def _compare(document: Any, numbers: range, layouts: dict[int, LayoutPage]) -> _Findings:
+def _read_torn_pages(document: Any, plain: dict[int, Page | None], layouts: dict[int, LayoutPage]) -> None:
+    """Put other results into `plain` and `layouts` for pages that were read as vertical writing, and are none."""
+    torn = [number for number, page in plain.items() if page is not None and is_torn(page.text)]
+    for first in range(0, len(torn), BATCH_PAGES):
+        numbers = torn[first : first + BATCH_PAGES]
+        data = with_letters(document, numbers)
+        with opened(data) as again:
+            for place, number in enumerate(numbers, 1):
+                page = _plain_page(again, place)
+                if page is not None:
+                    plain[number] = replace(page, number=number, text=without_letters(page.text))
+        if not layouts:
+            continue
+        for layout in layout_pages(data, range(1, len(numbers) + 1), with_words=True):
+            number = numbers[layout.number - 1]
+            before = layouts.get(number)
+            layouts[number] = layout.as_page(number, before.fields if before else ())
+
+
+def _compare(plain: dict[int, Page | None], layouts: dict[int, LayoutPage]) -> _Findings:
     findings = _Findings()
-    for number in numbers:
+    for number, page in plain.items():
         layout = layouts.get(number)
-        try:
-            page = _plain_page(document, number)
-        except pypdfium2.PdfiumError:
-            if layout is None:
-                findings.lost.append(number)
-                findings.pages.append(Page(number, "", state=PageState.LOST))
-                findings.markdown.append("")
-                continue
-            page = Page(number, layout.text, layout.width, layout.height)
-        _take(findings, page, layout)
+        if page is not None:
+            _take(findings, page, layout)
+        elif layout is not None:
+            _take(findings, Page(number, layout.text, layout.width, layout.height), layout)
+        else:
+            findings.lost.append(number)
+            findings.pages.append(Page(number, "", state=PageState.LOST))
+            findings.markdown.append("")
     return findings
 
 
@@ -126,8 +146,12 @@ def _is_complete(kept: int, size: int) -> bool:
     return few or kept >= KEPT_SHARE_MIN * max(size, 1)
 
 
-def _plain_page(document: Any, number: int) -> Page:
-    page = document[number - 1]
+def _plain_page(document: Any, number: int) -> Page | None:
+    """A page's plain text; None where the page can't be opened."""
+    try:
+        page = document[number - 1]
+    except pypdfium2.PdfiumError:
+        return None
     try:
         width, height = page.get_size()
         drawn = raw.FPDFPage_CountObjects(page.raw) > 0
@@ -139,6 +163,8 @@ def _plain_page(document: Any, number: int) -> Page:
         is_damaged = bool(text.strip()) and not is_of_use(text)
         state = _state(page, text, drawn=drawn, is_damaged=is_damaged)
         return Page(number, text, width, height, state=state, is_damaged=is_damaged)
+    except pypdfium2.PdfiumError:
+        return None
     finally:
         page.close()
 
