@@ -9,6 +9,7 @@ from liteparse import LiteParse
 from webapp.readers.extraction import Field, Table
 from webapp.readers.fields.words import PageWords, PlacedWord
 from webapp.readers.page_markdown import tidy
+from webapp.readers.pdf.paragraphs import with_paragraphs
 from webapp.readers.pdf.tables import FoundTable, Rule, find_tables, rules_of, with_mended
 
 BATCH_PAGES = 20
@@ -82,7 +83,7 @@ def _layout_page(page: Any, rules: Callable[[], list[Rule]], *, with_words: bool
     words = PageWords(page.page_num, tuple(_words(page)), page.width, page.height) if with_words else None
     return LayoutPage(
         number=page.page_num,
-        markdown=tidy(with_mended(page.markdown, found)),
+        markdown=tidy(with_mended(with_paragraphs(page, page.markdown), found)),
         text=page.text,
         width=page.width,
         height=page.height,
