@@ -12,7 +12,7 @@ PINNED = (
     "pypdf==7.1.0",
     "pdfminer.six==20260107",
     "pdf_oxide==0.3.78",
-    "markitdown[pdf]==0.1.8",
+    "markitdown[pdf,xlsx]==0.1.8",
     "kreuzberg==4.10.4",
 )
 LIBRARIES = ("pypdf", "pdfminer.six", "pdf_oxide", "markitdown", "kreuzberg")
@@ -23,6 +23,11 @@ _SCRIPT = Path(__file__).with_name("_peer_reader.py")
 def texts(library: str, paths: Sequence[Path]) -> list[str]:
     """What a library makes of each file; where it can, as Markdown."""
     return list(_ask(library, "text", paths))
+
+
+def seconds(library: str, path: Path) -> float:
+    """How long a library takes to read a file, without its own start."""
+    return float(_ask(library, "seconds", [path])[0])
 
 
 def words(path: Path) -> dict[str, float]:

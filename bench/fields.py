@@ -61,14 +61,14 @@ class Measured:
         return of[kind, verdict] / max(1, sum(of[kind, each] for each in (RIGHT, WRONG, MISSING)))
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Measure both sets, and documents that have no fields."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="invoices of each layout in each language")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--scans", type=int, default=0, help="scan each so-many-th invoice of a round, too; 0 for none")
     parser.add_argument("--write", action="store_true", help="store each rule's share of right answers")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     found = []
     for name, layouts in SETS.items():
         one = _measure(name, list(labelled(layouts, arguments.rounds, arguments.seed)))
@@ -109,7 +109,7 @@ def _measure(name: str, invoices: Sequence[Labelled], read: Reader = _printed_pa
 
 
 def _show(one: Measured, wanted: Mapping[str, float] = MUST) -> None:
-    title(f"{one.number} invoices, {one.name}")
+    title(f"Invoices, {one.name}")
     for kind in dict.fromkeys(kind for kind, _ in sorted(one.verdicts)):
         right, wrong = one.share(kind, RIGHT, one.verdicts), one.share(kind, WRONG, one.verdicts)
         counts = [one.verdicts[kind, verdict] for verdict in (RIGHT, WRONG, MISSING, JUNK)]
@@ -121,33 +121,43 @@ def _show(one: Measured, wanted: Mapping[str, float] = MUST) -> None:
         holds = right >= wanted.get(kind, 0) and wrong <= WRONG_MAX and not counts[3]
         words = "{} right, {} wrong, {} missing, {} junk".format(*counts)
         row(
-            f"{kind} ({words})",
-            f"{right:.3f}",
+            kind,
+            f"{right:.3f} ({words})",
             wanted=f"≥ {wanted[kind]}" if kind in wanted else "",
             beside=naive,
             holds=holds,
+            value=right,
         )
     wrong = sum(count for (_, verdict), count in one.verdicts.items() if verdict == WRONG) / max(
         1, sum(one.verdicts.values())
     )
     junk = sum(count for (_, verdict), count in one.verdicts.items() if verdict == JUNK)
-    row("wrong values of all", f"{wrong:.4f}", wanted=f"≤ {WRONG_MAX}", holds=wrong <= WRONG_MAX)
-    row("junk fields", str(junk), wanted="0", holds=junk == 0)
+    row("invoices read", str(one.number))
+    row(
+        "wrong values of all",
+        f"{wrong:.4f}",
+        wanted=f"≤ {WRONG_MAX}",
+        holds=wrong <= WRONG_MAX,
+        value=wrong,
+        is_less_better=True,
+    )
+    row("junk fields", str(junk), wanted="0", holds=junk == 0, value=junk, is_less_better=True)
     share = one.lines_right / one.number
-    row("all lines exactly right", f"{share:.3f}", wanted=f"≥ {LINES_MUST}", holds=share >= LINES_MUST)
+    row("all lines exactly right", f"{share:.3f}", wanted=f"≥ {LINES_MUST}", holds=share >= LINES_MUST, value=share)
     row("invoices with a doubtful mark, all of them right", str(one.doubted))
     fields, reading = (1000 * seconds / one.pages for seconds in (one.finding_seconds, one.reading_seconds))
     row("CPU for fields, ms a page", f"{fields:.2f}", beside=f"the layout's parser {reading:.2f}")
 
 
 def _manuals() -> None:
-    title("documents without fields")
+    title("Documents without fields")
     for name, write in MANUALS.items():
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "document.pdf")
             path.write_bytes(write())
             found = find_fields([page.words for page in layout_pages(str(path), _ALL, with_words=True) if page.words])
-        row(name, f"{len(found.fields)} fields", wanted="0", holds=not found.fields)
+        number = len(found.fields)
+        row(name, f"{number} fields", wanted="0", holds=not number, value=number, is_less_better=True)
 
 
 def _write(found: Iterable[Measured]) -> None:

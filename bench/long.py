@@ -10,18 +10,13 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from bench._site import installation, running, until, upload
 from bench._table import row, title
 from tests import samples, scans
 from tests.journeys.site import Installation
 
-SERVE = ("gunicorn", "wsgi:app")
-PATIENCE_SECONDS = 3600.0
-LOOK_SECONDS = 0.5
 WINDOW_PAGES = 8
 
 
@@ -34,7 +29,7 @@ def main() -> None:
     parser.add_argument("--kill-at", type=int, default=60)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        site = _site(Path(folder), arguments.window)
+        site = installation(Path(folder), RUN_TIMEOUT_SECONDS=str(arguments.window))
         if arguments.pages:
             title(f"a PDF of {arguments.pages} pages, runs of {arguments.window:g} s")
             _book(site, arguments.pages)
@@ -43,18 +38,10 @@ def main() -> None:
             _scan(site, Path(folder), arguments.scans, arguments.kill_at)
 
 
-def _site(folder: Path, window: float) -> Installation:
-    variables = {"DATA_DIR": str(folder / "data"), "RUN_TIMEOUT_SECONDS": str(window), "POLL_SECONDS": "0.1"}
-    site = Installation(variables, folder / "server.log", patience_seconds=300)
-    site.flask("db", "upgrade")
-    site.token = site.flask("tokens", "create", "--org", "Home", "--role", "ops")
-    return site
-
-
 def _book(site: Installation, pages: int) -> None:
-    with _running(site):
+    with running(site):
         began = time.monotonic()
-        document_id = _upload(site, "book.pdf", samples.report_pdf(pages, 9))
+        document_id = upload(site, "book.pdf", samples.report_pdf(pages, 9))
         statuses, falls = _follow(site, document_id)
         took = time.monotonic() - began
         runs = site.get(f"/documents/{document_id}/runs")["runs"]
@@ -70,16 +57,16 @@ def _book(site: Installation, pages: int) -> None:
 
 def _scan(site: Installation, folder: Path, pages: int, kill_at: int) -> None:
     first, *others = (scans.page([f"Page {number} of the register"] * 12) for number in range(1, pages + 1))
-    with _running(site) as server:
-        document_id = _upload(site, "scan.pdf", scans.as_bytes(first, "PDF", others))
-        _until(lambda: _pages_done(site, document_id) > kill_at - WINDOW_PAGES)
+    with running(site) as server:
+        document_id = upload(site, "scan.pdf", scans.as_bytes(first, "PDF", others))
+        until(lambda: _pages_done(site, document_id) > kill_at - WINDOW_PAGES)
         # In the middle of the window that holds the page.
-        _until(lambda: _progress_pages(site, document_id, pages) >= kill_at)
+        until(lambda: _progress_pages(site, document_id, pages) >= kill_at)
         seen = _pages_done(site, document_id)
         os.killpg(server.pid, signal.SIGKILL)
     before = _windows(folder)
-    with _running(site):
-        _until(lambda: site.get(f"/documents/{document_id}/status")["status"] != "PROCESSING")
+    with running(site):
+        until(lambda: site.get(f"/documents/{document_id}/status")["status"] != "PROCESSING")
         failure = site.get(f"/documents/{document_id}")["run"]["failure_type"]
         site.post(f"/documents/{document_id}/reprocess")
         statuses, _ = _follow(site, document_id)
@@ -103,18 +90,6 @@ def _windows(folder: Path) -> dict[str, int]:
 def _span(name: str) -> tuple[int, int]:
     _, first, last, _ = name.split("-")
     return int(first), int(last)
-
-
-@contextmanager
-def _running(site: Installation) -> Iterator[Any]:
-    with site.running(*SERVE) as server:
-        site.wait_until_ready()
-        yield server
-
-
-def _upload(site: Installation, name: str, data: bytes) -> str:
-    (document,) = site.upload({name: data})
-    return str(document["id"])
 
 
 def _pages_done(site: Installation, document_id: str) -> int:
@@ -141,16 +116,8 @@ def _follow(site: Installation, document_id: str) -> tuple[list[str], int]:
         highest = max(highest, found["progress"])
         return bool(found["status"] != "PROCESSING")
 
-    _until(look)
+    until(look)
     return statuses, falls
-
-
-def _until(condition: Any) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise SystemExit("waited in vain; see the server's log")
-        time.sleep(LOOK_SECONDS)
 
 
 if __name__ == "__main__":

@@ -48,12 +48,12 @@ class Sample:
     """From 0 to 1."""
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Measure ours and the peers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--without-peers", action="store_true", help="ours alone, which needs no other packages")
     parser.add_argument("--pages", type=int, default=500, help="of the PDF whose reading is timed")
-    measure(parser.parse_args())
+    measure(parser.parse_args(given))
 
 
 def measure(arguments: argparse.Namespace) -> None:

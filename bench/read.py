@@ -73,15 +73,15 @@ def tesseract(data: Path, languages: str) -> Reader:
     return read
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Measure each language in each condition."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=4, help="of each kind")
-    count = parser.parse_args().pages
+    count = parser.parse_args(given).pages
     reading = scans.reader()
     extractor = LocalExtractor(ocr=reading)
     beside = "Debian's Tesseract" if shutil.which("tesseract") else "liteparse's Tesseract"
-    title(f"Scanned pages, {count} of each kind, beside {beside}")
+    title("Scanned pages: the share of wrong letters")
     with tempfile.TemporaryDirectory() as folder:
         for language, bound in BOUNDS.items():
             truth = "\n".join(scans.TEXTS[language])
@@ -96,8 +96,10 @@ def main() -> None:
                     f"{language}, {condition}",
                     f"{wrong:.2%}, {seconds:.2f} s a page",
                     wanted=f"{bound:.1%}, {SECONDS_A_PAGE} s",
-                    beside=f"{peers_wrong:.2%}, time ratio {seconds / peers_seconds:.2f}",
+                    beside=f"{beside} {peers_wrong:.2%}, time ratio {seconds / peers_seconds:.2f}",
                     holds=wrong <= bound and seconds <= SECONDS_A_PAGE,
+                    value=wrong,
+                    is_less_better=True,
                 )
     extractor.close()
 
