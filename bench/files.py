@@ -29,6 +29,15 @@ EPUB_SECONDS, XLSX_SECONDS, CSV_SECONDS = 0.2, 1.0, 5.0
 MEMORY_MB, MEMORY_WITH_OCR_MB = 900, 2_000
 BOOK_PAGES, SHEET_ROWS, CSV_ROWS = 534, 20_000, 50_000
 PEERS = ("markitdown", "kreuzberg")
+# Other readers look here for what the parts of a workbook are.
+_TYPES = "application/vnd.openxmlformats-officedocument.spreadsheetml."
+_CONTENT_TYPES = (
+    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    f'<Override PartName="/xl/workbook.xml" ContentType="{_TYPES}sheet.main+xml"/>'
+    f'<Override PartName="/xl/styles.xml" ContentType="{_TYPES}styles+xml"/>'
+    f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{_TYPES}worksheet+xml"/></Types>'
+)
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -52,7 +61,12 @@ def _readers(folder: Path, peers: Sequence[str]) -> None:
     )
     files = {
         f"EPUB of {300 * BOOK_PAGES:,} words": ("book.epub", long_book(BOOK_PAGES), EPUB, EPUB_SECONDS),
-        f"XLSX of {SHEET_ROWS:,} rows": ("rows.xlsx", xlsx("".join(rows)), EXCEL, XLSX_SECONDS),
+        f"XLSX of {SHEET_ROWS:,} rows": (
+            "rows.xlsx",
+            xlsx("".join(rows), more={"[Content_Types].xml": _CONTENT_TYPES}),
+            EXCEL,
+            XLSX_SECONDS,
+        ),
     }
     for name, (file, data, content_type, wanted) in files.items():
         path = folder / file
