@@ -23,6 +23,7 @@ from tests.readers.office.files import EXCEL, SHEETS, SHOW, SLIDES, TEXT, WORD
 from tests.readers.ole import container, old_files
 from tests.readers.web.test_pages import PAGE
 from tests.seven_zips import seven_zip
+from tests.tnefs import tnef
 from webapp.readers import filetypes
 
 PHONE = ROOT / "tests" / "providers" / "local" / "phone.heic"
@@ -334,6 +335,8 @@ def _archive_kinds() -> Iterator[tuple[str, Kind]]:
     )
     seven_zips = [seven_zip(files), *(each.read_bytes() for each in (_PACKED / "plain.7z", _PACKED / "bcj.7z"))]
     yield "7z", Kind(filetypes.SEVEN_ZIP, lambda: seven_zips, mutate.SEVEN_ZIP, "containers")
+    letter = tnef(files, text=b"<p>The lamp is lit.</p>")
+    yield "tnef", Kind(filetypes.TNEF, lambda: [letter], mutate.BYTES, "containers")
     for name, kind in {"gz": filetypes.GZIP, "bz2": filetypes.BZIP2, "xz": filetypes.XZ}.items():
         yield name, Kind(kind, partial(_packed_tar, files, name), mutate.BYTES, "containers")
 

@@ -9,9 +9,10 @@ from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.archives.members import EndsEarly, Member, Obstacle, UnpackLimits
 from webapp.readers.archives.seven_zip.read import seven_zip_members
 from webapp.readers.archives.tar import tar_members
+from webapp.readers.archives.tnef import tnef_members
 from webapp.readers.archives.zip import zip_members
 from webapp.readers.extraction import Extraction
-from webapp.readers.filetypes import BZIP2, GZIP, SEVEN_ZIP, TAR, XZ, ZIP
+from webapp.readers.filetypes import BZIP2, GZIP, SEVEN_ZIP, TAR, TNEF, XZ, ZIP
 from webapp.readers.markup.writer import paragraph
 from webapp.sandbox.child import Report
 
@@ -33,6 +34,7 @@ Members = Callable[[Path, UnpackLimits], Iterator[Member]]
 ARCHIVES: dict[str, Members] = {
     ZIP: zip_members,
     SEVEN_ZIP: seven_zip_members,
+    TNEF: tnef_members,
     **dict.fromkeys((TAR, GZIP, BZIP2, XZ), tar_members),
 }
 
