@@ -105,6 +105,7 @@ _ON_SQLITE = (
 )
 
 # One of ten is kept: nothing reads it. The others were processed by an earlier version, or by this one.
+_FOLDER = "CASE WHEN mod(n, 7) = 0 THEN 'Archive' WHEN mod(n, 1000) = 1 THEN 'Tax/2025' END"
 _PAGES_READ = "CASE WHEN mod(n, 100) BETWEEN 31 AND 40 THEN 0 WHEN mod(n, 2) = 1 THEN 3 END"
 # Of twenty that were read one was read in part.
 _READING = (
@@ -153,9 +154,10 @@ _HAS_ENDED = "CASE WHEN status <> 'PROCESSING' THEN at END"
 _ON_BOTH = (
     f"""
     INSERT INTO documents (id, org_id, filename, title, content_type, size_bytes, sha256, blob_path, status, page_count,
-        pages_read, reading, published_run_id, embedding_model, created_at, updated_at)
+        pages_read, reading, published_run_id, embedding_model, folder, created_at, updated_at)
     SELECT id, org_id, {_NAME}, {_TITLE}, 'application/pdf', 1000 + mod(n * CAST(7919 AS bigint), 5000000), sha256,
-        'nowhere', status, 3, {_PAGES_READ}, {_READING}, run_id, CASE status WHEN 'READY' THEN '{MODEL}' END, at, at
+        'nowhere', status, 3, {_PAGES_READ}, {_READING}, run_id, CASE status WHEN 'READY' THEN '{MODEL}' END, {_FOLDER},
+        at, at
     FROM made
     """,
     """

@@ -25,7 +25,7 @@ from sqlalchemy import delete, event, select, text, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, aliased
 
-from tests import samples
+from tests import archives, samples
 from tests.conftest import dispose, make_bare_app, settings_for
 from tests.emulators.clients import azure_extractor, openai_embedder
 from tests.emulators.documentintelligence import DocumentIntelligence
@@ -34,18 +34,26 @@ from tests.pipeline.remote_place import Dying
 from tests.pipeline.workplace import Crash, Workplace, make_workplace
 from webapp.clock import now
 from webapp.db import reading, transaction
+from webapp.documents.model import Document
 from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError, Lease
 from webapp.library import deletion
+from webapp.pipeline import unpack
 from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.local.unpacker import LocalUnpacker
+from webapp.readers.archives.members import UnpackLimits
 from webapp.search.model import CachedEmbedding, Chunk, Connection
 
 FIRST, SECOND = samples.report_pdf(pages=4), samples.report_pdf(pages=5)
+CONTAINER = archives.zipped(
+    {f"notes/{one}.txt": f"Note {one} tells of lights in the harbour.".encode() for one in range(5)}
+)
 BATCH, CALLS_AT_ONCE, WINDOW, WINDOWS_AT_ONCE = 2, 2, 2, 2
-STEPS = ("claiming", "extracting", "saving_markdown", "chunking", "embedding", "publishing", "connecting")
+UNPACKING = "unpacking"
+STEPS = ("claiming", "extracting", UNPACKING, "saving_markdown", "chunking", "embedding", "publishing", "connecting")
 DEATHS_MAX = 3
 # When what is done is stored: at once, as in a long document, or with the next commit, as in a short one.
 SAVE_AFTER_SECONDS = (0.0, 600.0)
@@ -87,6 +95,8 @@ class Seen:
     connections: list[tuple[int, str, str, float]]
     pages: int
     texts: int
+    parts: list[tuple[str | None, str, str | None]]
+    """Of a container: the names in it, their statuses and their texts."""
 
 
 @dataclass
@@ -137,7 +147,8 @@ class World:
         self.analyzer.reset()
         self.openai.reset()
         self.openai.delay_seconds = 0.0
-        document_id = self.workplace.upload(data, "report.pdf").document.id
+        name = "report.pdf" if data.startswith(b"%PDF") else "notes.zip"
+        document_id = self.workplace.upload(data, name).document.id
         with transaction(self.workplace.org_id) as session:
             session.execute(update(Job).where(Job.status == "PENDING").values(max_attempts=50))
         return document_id
@@ -150,6 +161,8 @@ class World:
             other, other.id == Connection.target_chunk_id
         )
         chunks = select(Chunk.ordinal, Chunk.text_sha256, Chunk.embedding_model)
+        parts = select(Document.path_in_parent, Document.status, Chunk.text_sha256)
+        parts = parts.outerjoin(Chunk, Chunk.document_id == Document.id).where(Document.parent_id == document_id)
         with reading(org_id) as session:
             return Seen(
                 chunks=sorted((a, b, c) for a, b, c in session.execute(chunks.where(Chunk.document_id == document_id))),
@@ -158,11 +171,15 @@ class World:
                 ),
                 pages=self.analyzer.units(),
                 texts=self.openai.units(),
+                parts=sorted((a, b, c) for a, b, c in session.execute(parts)),
             )
 
     def forget(self, document_id: UUID) -> None:
         """As if it never had been there, the caches included."""
         workplace = self.workplace
+        for folders in deletion.delete_parts(workplace.queue, workplace.org_id, document_id):
+            for folder in folders:
+                workplace.providers.blobs.delete_prefix(folder)
         for folder in deletion.delete_document(workplace.queue, workplace.org_id, document_id) or []:
             workplace.providers.blobs.delete_prefix(folder)
         with transaction(workplace.org_id) as session:
@@ -184,16 +201,29 @@ def world(variables: Mapping[str, str]) -> Iterator[World]:
         analyzer, openai = DocumentIntelligence(), OpenAI()
         analyzer.start()
         openai.start()
-        local = LocalExtractor(memory_mb=512)
-        with app.app_context():
+        local, unpacker = LocalExtractor(memory_mb=512), LocalUnpacker(UnpackLimits(100, 1 << 20, 1 << 20, 200))
+        with app.app_context(), small_batches():
             upgrade()
             made = _made(make_workplace(settings, local), local, analyzer, openai)
+            made.workplace.providers = replace(made.workplace.providers, unpacker=unpacker)
             with commits_kill(made.life):
                 yield made
+        unpacker.close()
         local.close()
         analyzer.stop()
         openai.stop()
         dispose(app)
+
+
+@contextmanager
+def small_batches() -> Iterator[None]:
+    """Two files to a batch, and three that are fetched at once."""
+    before = unpack.PARTS_PER_BATCH, unpack.LOAD_FILES
+    unpack.PARTS_PER_BATCH, unpack.LOAD_FILES = 2, 3
+    try:
+        yield
+    finally:
+        unpack.PARTS_PER_BATCH, unpack.LOAD_FILES = before
 
 
 def _made(workplace: Workplace, local: LocalExtractor, analyzer: DocumentIntelligence, openai: OpenAI) -> World:
@@ -204,7 +234,7 @@ def _made(workplace: Workplace, local: LocalExtractor, analyzer: DocumentIntelli
     embedder = openai_embedder(openai, batch_size=BATCH, concurrency=CALLS_AT_ONCE)
     # Their interfaces stay as they are; what is called may be the last thing that happens.
     providers: dict[str, Any] = {
-        "blobs": Dying(workplace.providers.blobs, life, frozenset({"put_bytes"})),  # type: ignore[arg-type]
+        "blobs": Dying(workplace.providers.blobs, life, frozenset({"put_bytes", "put_file"})),  # type: ignore[arg-type]
         "remote_extractor": Dying(remote, life, frozenset({"start", "poll"})),  # type: ignore[arg-type] # it passes all else on
         "embedder": Dying(embedder, life, frozenset({"embed"})),  # type: ignore[arg-type]
     }
@@ -241,16 +271,15 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
 
-def undisturbed(made: World) -> tuple[Seen, dict[float, Counter[str]]]:
-    """The document that stays, then the one that all others are compared with, and its moments for each way to save."""
-    made.upload(FIRST)
-    made.work_off()
-    with reading(made.workplace.org_id) as session:
-        made.kept = set(session.scalars(select(CachedEmbedding.text_sha256)))
-    seen, moments = Seen([], [], 0, 0), {}
+Moments = Mapping[float, Counter[str]]
+
+
+def undisturbed(made: World, data: bytes) -> tuple[Seen, Moments]:
+    """The document that all others are compared with, and its moments for each way to save."""
+    seen, moments = Seen([], [], 0, 0, []), {}
     for seconds in SAVE_AFTER_SECONDS:
         made.save_after_seconds = seconds
-        document_id = made.upload(SECOND)
+        document_id = made.upload(data)
         made.life.begin()
         made.work_off()
         seen, moments[seconds] = made.look(document_id), Counter(made.life.seen)
@@ -258,9 +287,9 @@ def undisturbed(made: World) -> tuple[Seen, dict[float, Counter[str]]]:
     return seen, moments
 
 
-def try_point(made: World, step: str, chance: random.Random, moments: Mapping[float, Counter[str]]) -> tuple[int, Seen]:
+def try_point(made: World, step: str, chance: random.Random, moments: Moments) -> tuple[int, Seen]:
     """Die at this step, mostly once, sometimes again; how often, and what is there in the end."""
-    document_id = made.upload(SECOND)
+    document_id = made.upload(_data_for(step))
     made.save_after_seconds = chance.choice([seconds for seconds, seen in moments.items() if seen[step]])
     deaths = 0
     for _ in range(DEATHS_MAX if chance.random() < 0.25 else 1):
@@ -279,13 +308,29 @@ def try_point(made: World, step: str, chance: random.Random, moments: Mapping[fl
     return deaths, seen
 
 
+def _data_for(step: str) -> bytes:
+    """The document whose processing has this step."""
+    return CONTAINER if step == UNPACKING else SECOND
+
+
+def begin(made: World) -> None:
+    """Process the document that stays."""
+    made.upload(FIRST)
+    made.work_off()
+    with reading(made.workplace.org_id) as session:
+        made.kept = set(session.scalars(select(CachedEmbedding.text_sha256)))
+
+
 def run(made: World, points: int, seed: int, steps: tuple[str, ...] = STEPS) -> dict[str, Tally]:
     """So many points for each step."""
-    expected, moments = undisturbed(made)
-    assert expected.chunks, "there is nothing to lose"
-    assert expected.connections, "there is nothing to lose"
+    begin(made)
+    known = {data: undisturbed(made, data) for data in {_data_for(step) for step in steps}}
+    for data, (expected, _) in known.items():
+        assert expected.chunks, "there is nothing to lose"
+        assert expected.parts if data == CONTAINER else expected.connections, "there is nothing to lose"
     tallies = {}
     for step in steps:
+        expected, moments = known[_data_for(step)]
         tally = tallies[step] = Tally()
         for number in range(points):
             chance = random.Random(f"{seed}/{step}/{number}")
@@ -309,6 +354,8 @@ def _count(tally: Tally, number: int, deaths: int, seen: Seen, expected: Seen) -
         tally.wrong.append(f"point {number}: {len(seen.chunks)} passages, {len(expected.chunks)} expected")
     if seen.connections != expected.connections:
         tally.wrong.append(f"point {number}: {len(seen.connections)} connections, {len(expected.connections)} expected")
+    if seen.parts != expected.parts:
+        tally.wrong.append(f"point {number}: {len(seen.parts)} parts, {len(expected.parts)} expected")
     if not 0 <= again_pages <= deaths * WINDOW * WINDOWS_AT_ONCE:
         tally.wrong.append(f"point {number}: {again_pages} pages were paid for again")
     if not 0 <= again_texts <= deaths * BATCH * CALLS_AT_ONCE:

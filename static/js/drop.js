@@ -1,4 +1,4 @@
-// The files of a drop, those inside dropped folders too.
+// The files of a drop, those inside dropped folders too, each with the folder that it lies in: { file, folder }.
 
 export function isFileDrag(event) {
   return event.dataTransfer?.types.includes("Files") ?? false;
@@ -8,13 +8,16 @@ export async function filesOf(transfer) {
   // Both lists die with the event: they are read before anything is waited for.
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   const plain = [...transfer.files];
-  if (!entries.some((entry) => entry.isDirectory)) return plain;
+  if (!entries.some((entry) => entry.isDirectory)) return plain.map((file) => ({ file, folder: "" }));
   const found = await Promise.all(entries.map(walk));
   return found.flat();
 }
 
 async function walk(entry) {
-  if (entry.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+    return [{ file, folder: folderOf(entry.fullPath.slice(1)) }];
+  }
   const reader = entry.createReader();
   const files = [];
   // A reader gives its entries in portions, and an empty one at the end.
@@ -24,6 +27,10 @@ async function walk(entry) {
     }
   }
   return files;
+}
+
+export function folderOf(path) {
+  return path.split("/").slice(0, -1).join("/");
 }
 
 function read(reader) {

@@ -1,6 +1,6 @@
 // Sends each file by itself, a few at a time, with progress, a way to cancel and a way to try again.
 // The words are in templates/upload/_templates.html.
-import { filesOf, isFileDrag } from "./drop.js";
+import { filesOf, folderOf, isFileDrag } from "./drop.js";
 
 const AT_ONCE = 3;
 const queue = [];
@@ -14,13 +14,14 @@ export function watchUploads() {
   form = document.querySelector("[data-upload]");
   if (!form) return;
   words = document.getElementById("upload-words").dataset;
-  const input = form.querySelector("input[type=file]");
-  input.addEventListener("change", () => {
-    const files = [...input.files];
-    // Choosing the same file once more must be a change again.
-    input.value = "";
-    add(files);
-  });
+  for (const input of form.querySelectorAll("input[type=file]")) {
+    input.addEventListener("change", () => {
+      const files = [...input.files].map((file) => ({ file, folder: folderOf(file.webkitRelativePath ?? "") }));
+      // Choosing the same file once more must be a change again.
+      input.value = "";
+      add(files);
+    });
+  }
   watchDrops();
   window.addEventListener("beforeunload", (event) => {
     if (running + queue.length > 0) event.preventDefault();
@@ -49,7 +50,7 @@ function watchDrops() {
 function add(files) {
   // Files travel one by one, so each has to say that it is one of many: those wait behind single ones.
   const isBulk = files.length > Number(form.dataset.bulkFiles);
-  for (const file of files) enqueue(new Upload(file, isBulk));
+  for (const { file, folder } of files) enqueue(new Upload(file, folder, isBulk));
   next();
 }
 
@@ -107,8 +108,9 @@ function tellSummary() {
 }
 
 class Upload {
-  constructor(file, isBulk) {
+  constructor(file, folder, isBulk) {
     this.file = file;
+    this.folder = folder;
     this.isBulk = isBulk;
     this.row = document.getElementById("upload-template").content.firstElementChild.cloneNode(true);
     this.find("name").textContent = file.name;
@@ -134,6 +136,7 @@ class Upload {
     const body = new FormData();
     body.append("csrf_token", form.elements.csrf_token.value);
     body.append("file", this.file);
+    if (this.folder) body.append("folder", this.folder);
     const request = new XMLHttpRequest();
     this.request = request;
     request.open("POST", this.isBulk ? `${form.action}?bulk=1` : form.action);

@@ -60,6 +60,18 @@ def wait_for_number(page: Page, held: list[Route], number: int) -> None:
     raise AssertionError(f"{len(held)} requests came, not {number}")
 
 
+def test_a_chosen_folder_stays_with_its_files(resting: Visit, open_page: NewPage, tmp_path: Path) -> None:
+    (tmp_path / "Tax" / "2025").mkdir(parents=True)
+    (tmp_path / "Tax" / "2025" / "may.md").write_text("# May\n\nWhat was paid.")
+    page = open_page(resting)
+    page.set_input_files("#upload-folder", tmp_path / "Tax")
+    expect(row(page, "may.md").get_by_text("Tax/2025")).to_be_visible()
+    row(page, "may.md").get_by_role("link", name="may.md").click()
+    page.get_by_role("link", name="Tax/2025").click()
+    expect(page.locator("#shown-folder")).to_contain_text("Tax/2025")
+    expect(row(page, "may.md")).to_be_visible()
+
+
 def test_a_dropped_file_becomes_a_document_by_itself(working: Visit, open_page: NewPage, files: Path) -> None:
     page = open_page(working)
     assert drop(page, files / "report.pdf")

@@ -149,6 +149,17 @@ _OGG_SUMS = [_ogg_table(byte) for byte in range(256)]
 _ATTRIBUTE = re.compile(rb"[\w:.-]=[\"']([^\"'<>]{0,300})[\"']")
 _TEXT = re.compile(rb">([^<>]{1,300})<")
 _WELL_FORMED = (with_another_value, with_another_value, with_another_value, with_another_text, with_another_name)
+
+
+def with_right_7z_sums(data: bytes) -> bytes:
+    """The checksums that a reader asks for before it looks at anything."""
+    if len(data) < 32:
+        return data
+    at, size = struct.unpack_from("<QQ", data, 12)
+    start = data[12:28] + struct.pack("<L", zlib.crc32(data[32 + at : 32 + at + size]))
+    return data[:8] + struct.pack("<L", zlib.crc32(start)) + start + data[32:]
+
+
 XML = Form(spans.elements, is_text=True, also=(*_WELL_FORMED * 3, with_declarations, with_declared_encoding), share=0.6)
 HTML = Form(spans.elements, is_text=True, also=(*_WELL_FORMED, with_declared_encoding), share=0.4)
 RTF = Form(spans.groups, is_text=True)
@@ -160,6 +171,7 @@ TIFF = Form(spans.tiff_entries, is_text=False)
 RIFF = Form(spans.riff_chunks, is_text=False)
 BOXES = Form(spans.boxes, is_text=False)
 OGG = Form(spans.pages_of_sound, is_text=False, repair=with_right_ogg_sums)
+SEVEN_ZIP = Form(spans.nothing, is_text=False, repair=with_right_7z_sums)
 BYTES = Form(spans.nothing, is_text=False)
 _PDF_TEXT = Form(spans.pdf_parts, is_text=True)
 _DRAWING = Form(spans.lines, is_text=True)

@@ -19,6 +19,9 @@ from webapp.providers.local.ocr import PagesOf
 from webapp.providers.local.opener import LocalOpener
 from webapp.providers.local.pictures import LocalPictures
 from webapp.providers.local.sound import FILE_BYTES_MAX, AudioDecoder
+from webapp.providers.local.unpacker import LocalUnpacker
+from webapp.providers.ports import Load
+from webapp.readers.archives.members import UnpackLimits
 from webapp.readers.extraction import Extraction
 from webapp.readers.sniff import HEAD_BYTES, mismatch, sniff
 from webapp.sandbox.restrictions import landlock_version
@@ -29,6 +32,7 @@ WALL_SECONDS = 200.0
 CPU_SECONDS_MAX = 30.0
 MEMORY_MB = 512
 PAGES_MAX = 1_000
+FILES_MAX, UNPACKED_BYTES_MAX = 1_000, 64 << 20
 SOUND_SECONDS_MAX = 60.0
 BOX = (600, 800)
 SECRET = "the canary of the fuzzer sings at 4 and at 9"
@@ -37,7 +41,8 @@ NAMES = ("a.pdf", "a.txt", "a.csv", "a.docx", "a.html", "a.eml", "a", "")
 SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "memory limit", "SIGXFSZ (file size limit)")
 
 
-Closable = TypeVar("Closable", LocalExtractor, LocalPictures, AudioDecoder, LocalOpener)
+_PASSWORDS = {b"\xd0\xcf": locked.PASSWORD, b"PK": locked.ZIP_PASSWORD, b"7z": locked.SEVEN_ZIP_PASSWORD}
+Closable = TypeVar("Closable", LocalExtractor, LocalPictures, AudioDecoder, LocalOpener, LocalUnpacker)
 
 
 class Ending(StrEnum):
@@ -82,11 +87,13 @@ class Rig:
         self._artist = self._closed_with(LocalPictures(requires_locks=is_strict))
         self._decoder = self._closed_with(AudioDecoder(seconds_max=SOUND_SECONDS_MAX, requires_locks=is_strict))
         self._opener = self._closed_with(LocalOpener(requires_locks=is_strict))
+        limits = UnpackLimits(FILES_MAX, UNPACKED_BYTES_MAX, UNPACKED_BYTES_MAX, ratio=200)
+        self._unpacker = self._closed_with(LocalUnpacker(limits, memory_mb=MEMORY_MB, requires_locks=is_strict))
         self._server = self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self._server.setblocking(False)
         self._works: dict[str, Callable[[Kind, Path], list[str]]] = {
             "documents": self._read, "pdfs": self._read_and_draw, "pictures": self._count_and_draw, "ocr": self._look,
-            "sound": self._listen, "locked": self._open,
+            "sound": self._listen, "locked": self._open, "containers": self._read_and_unpack,
         }  # fmt: skip
 
     def __enter__(self) -> Self:
@@ -144,6 +151,18 @@ class Rig:
         self._draw(source)
         return found
 
+    def _read_and_unpack(self, kind: Kind, source: Path) -> list[str]:
+        """List the files, then fetch some of them."""
+        faults = self._read(kind, source)
+        load = Load(0, FILES_MAX, UNPACKED_BYTES_MAX)
+        found = self._unpacker.unpack(
+            source, kind.content_type, self._target, load, timeout_seconds=WALL_SECONDS, progress=_unheard
+        )
+        size = self._target.stat().st_size
+        return faults + (
+            [] if all(each.offset + each.size <= size for each in found.entries) else ["bytes are missing"]
+        )
+
     def _draw(self, source: Path) -> None:
         self._artist.draw(source, 1, BOX, timeout_seconds=WALL_SECONDS)
 
@@ -167,7 +186,7 @@ class Rig:
 
     def _open(self, kind: Kind, source: Path) -> list[str]:
         with source.open("rb") as file:
-            password = locked.PASSWORD if file.read(4) == b"\xd0\xcf\x11\xe0" else PDF_PASSWORD
+            password = _PASSWORDS.get(file.read(2), PDF_PASSWORD)
         self._opener.open(source, self._target, password, timeout_seconds=WALL_SECONDS)
         return [] if self._target.stat().st_size else ["nothing was written"]
 
@@ -193,7 +212,7 @@ class Rig:
     def _worked(self) -> float:
         """How long all children that have ended were on a processor."""
         boxes = [self._extractor._sandbox, self._looking._sandbox, self._ocr._sandbox]
-        boxes += [self._artist._sandbox, self._decoder._sandbox, self._opener._sandbox]
+        boxes += [self._artist._sandbox, self._decoder._sandbox, self._opener._sandbox, self._unpacker._sandbox]
         return sum(map(_children_seconds, boxes))
 
 

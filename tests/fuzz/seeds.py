@@ -22,10 +22,13 @@ from tests.readers.office import files, test_docx, test_odt, test_rtf, test_shee
 from tests.readers.office.files import EXCEL, SHEETS, SHOW, SLIDES, TEXT, WORD
 from tests.readers.ole import container, old_files
 from tests.readers.web.test_pages import PAGE
+from tests.seven_zips import seven_zip
+from tests.tnefs import tnef
 from webapp.readers import filetypes
 
 PHONE = ROOT / "tests" / "providers" / "local" / "phone.heic"
 PDF_PASSWORD = "lantern"
+_PACKED = ROOT / "tests" / "readers" / "archives" / "packed"
 PRICES: list[list[str | float]] = [["Item", "Quantity", "Price"], ["Bolts", 40, 8.5], ["Nuts", 40, 6.2]]
 
 
@@ -259,12 +262,16 @@ def _sound(kind: str) -> Callable[[], list[bytes]]:
 
 
 def _locked() -> list[bytes]:
-    return [locked.locked_docx(), locked.locked_pdf(PDF_PASSWORD)]
+    packed = [
+        (locked.ARCHIVES / name).read_bytes()
+        for name in ("aes_7zip.zip", "zipcrypto_infozip.zip", "locked.7z", "locked_names.7z")
+    ]
+    return [locked.locked_docx(), locked.locked_pdf(PDF_PASSWORD), *packed]
 
 
 def _of_locked(data: bytes, others: Sequence[bytes], chance: Random) -> bytes:
-    form = mutate.pdf if data.startswith(b"%PDF") else mutate.ole
-    return form(data, (), chance)
+    forms: dict[bytes, Mutate] = {b"%P": mutate.pdf, b"PK": mutate.BYTES, b"7z": mutate.SEVEN_ZIP}
+    return forms.get(data[:2], mutate.ole)(data, (), chance)
 
 
 def _of_pictures(data: bytes, others: Sequence[bytes], chance: Random) -> bytes:
@@ -321,10 +328,17 @@ def _picture_kinds() -> Iterator[tuple[str, Kind]]:
 
 def _archive_kinds() -> Iterator[tuple[str, Kind]]:
     files = {"notes/one.txt": b"The lamp is lit.", "two.txt": b"At dusk.\n" * 40}
-    yield "zip", Kind(filetypes.ZIP, lambda: [archives.zipped(files)], mutate.zipped)
-    yield "tar", Kind(filetypes.TAR, lambda: [archives.tarred(files, links={"link": "two.txt"})], mutate.BYTES)
+    yield "zip", Kind(filetypes.ZIP, lambda: [archives.zipped(files)], mutate.zipped, "containers")
+    yield (
+        "tar",
+        Kind(filetypes.TAR, lambda: [archives.tarred(files, links={"link": "two.txt"})], mutate.BYTES, "containers"),
+    )
+    seven_zips = [seven_zip(files), *(each.read_bytes() for each in (_PACKED / "plain.7z", _PACKED / "bcj.7z"))]
+    yield "7z", Kind(filetypes.SEVEN_ZIP, lambda: seven_zips, mutate.SEVEN_ZIP, "containers")
+    letter = tnef(files, text=b"<p>The lamp is lit.</p>")
+    yield "tnef", Kind(filetypes.TNEF, lambda: [letter], mutate.BYTES, "containers")
     for name, kind in {"gz": filetypes.GZIP, "bz2": filetypes.BZIP2, "xz": filetypes.XZ}.items():
-        yield name, Kind(kind, partial(_packed_tar, files, name), mutate.BYTES)
+        yield name, Kind(kind, partial(_packed_tar, files, name), mutate.BYTES, "containers")
 
 
 def _packed_tar(files: Mapping[str, bytes], kind: str) -> list[bytes]:

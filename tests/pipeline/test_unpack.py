@@ -13,6 +13,7 @@ from tests.crash_points import Life, commits_kill
 from tests.pipeline.remote_place import Dying
 from tests.pipeline.workplace import Crash, Workplace
 from tests.search.passages import new_org
+from tests.tnefs import tnef
 from webapp.clock import now
 from webapp.db import reading, transaction
 from webapp.documents.model import Document
@@ -101,6 +102,20 @@ def test_mail(place: Workplace) -> None:
         ("report.pdf", "application/pdf", "READY"),
         ("a.txt", "text/plain", "READY"),
     ]
+
+
+def test_what_outlook_packs_into_a_winmail_dat(place: Workplace) -> None:
+    packed = tnef({"report.pdf": samples.report_pdf()}, text=b"<p>Here is the report.</p>")
+    container, found = unpacked(place, archives.mail("See the report.", {"winmail.dat": packed}), "m.eml")
+    assert [(each.filename, each.content_type, each.status) for each in found] == [
+        ("winmail.dat", "application/ms-tnef", "READY")
+    ]
+    inner = parts_of(place, found[0])
+    assert [(each.path_in_parent, each.status) for each in inner] == [
+        ("report.pdf", "READY"),
+        ("message.html", "READY"),
+    ]
+    assert container.status == "READY"
 
 
 def test_a_pdf_with_files_in_it(place: Workplace) -> None:

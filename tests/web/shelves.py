@@ -37,10 +37,13 @@ def use_hashed_words(app: Flask) -> None:
     app.extensions["docmill"] = replace(found, providers=replace(found.providers, embedder=HashedWords()))
 
 
-def send(program: Program, *files: File) -> TestResponse:
+def send(program: Program, *files: File, folder: str | None = None) -> TestResponse:
     """Upload files in one form."""
+    fields: dict[str, object] = {} if folder is None else {"folder": folder}
     # Encoded here: the client would put a large form into a file of its own and leave it open.
-    boundary, body = encode_multipart({"file": [FileStorage(BytesIO(content), name) for name, content in files]})
+    boundary, body = encode_multipart(
+        {**fields, "file": [FileStorage(BytesIO(content), name) for name, content in files]}
+    )
     return program.post("/documents", data=body, content_type=f"multipart/form-data; boundary={boundary}")
 
 

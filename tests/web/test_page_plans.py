@@ -42,6 +42,14 @@ LIBRARY = [
     for sort in SORTS
     for status in ("", "ready", "partly_read", "kept", "failed")
 ]
+FOLDERS = [
+    f"/documents?sort={sort}&folder={folder}&q={q}&status={status}"
+    for sort in SORTS[:2]
+    for folder, q, status in (
+        ("Archive", "", ""), ("Tax", "", ""), ("Tax/2025", "invoice", ""), ("Archive", "invoice", "ready"),
+        ("Archive", "10000123", ""), ("Archive", "", "failed"), ("Nothing", "", ""),
+    )
+]  # fmt: skip
 NAMED = [f"/documents?sort={sort}&status={status}&q={q}" for sort in SORTS[:2] for status, q in NAMES]
 OPS = [
     "/ops",
@@ -90,7 +98,7 @@ def _some_job(app: Flask) -> str:
 def test_the_library_reads_few_rows_in_every_order_and_under_every_filter(crowded: Flask, people: People) -> None:
     reader = people.program(org="big")
     with judged(_engine(crowded)) as faults:
-        for path in (*LIBRARY, *NAMED):
+        for path in (*LIBRARY, *NAMED, *FOLDERS):
             answer = reader.get(path)
             assert answer.status_code == 200
             if "next_cursor" in answer.text and (cursor := answer.get_json()["next_cursor"]):
@@ -112,9 +120,20 @@ def test_pages_of_documents_read_few_rows(crowded: Flask, people: People) -> Non
             assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.FAILED, q="invoice 2019"))
             assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.KEPT))
             assert selection.ids(_crowd.ORG, Matching(status=StatusFilter.READY))
+            assert selection.ids(_crowd.ORG, Matching(folder="Tax"))
+            assert selection.ids(_crowd.ORG, Matching(folder="Archive", status=StatusFilter.FAILED))
             assert retryable(_crowd.ORG, 500, "process_document", "corrupt").ids
             assert retryable(_crowd.ORG, 500).ids
-        for query in ("", "?status=failed", "?status=kept", "?status=ready", "?q=invoice", "?q=10000123&status=ready"):
+        for query in (
+            "",
+            "?status=failed",
+            "?status=kept",
+            "?status=ready",
+            "?q=invoice",
+            "?q=10000123&status=ready",
+            "?folder=Tax",
+            "?folder=Archive",
+        ):
             assert browser.get(f"/documents/reprocess{query}").status_code == 200
     assert faults == []
 

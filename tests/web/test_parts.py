@@ -25,6 +25,18 @@ def test_a_container_lists_its_parts_and_they_name_it(app: Flask, browser: Brows
     hits = read_json(program.get("/search?q=windmills"))["hits"]
     assert {hit["document_id"] for hit in hits} >= {part["id"] for part in listed["parts"]}
 
+    listing = browser.get(f"/documents/{container}/parts").text
+    part = listed["parts"][0]["id"]
+    fragments = [
+        browser.get(f"/documents/{part}/status?view=part", headers=HX).text,
+        browser.post(f"/documents/{part}/reprocess", {"from": "part"}, headers=HX).text,
+    ]
+    for shown in [listing, *fragments]:
+        # Each is in the list of its own container: only the folder has to be told.
+        assert "<bdi>notes/00.txt</bdi>" in shown
+        assert "in <bdi>notes.zip" not in shown
+    work_off(app)
+
     page = browser.get(f"/documents/{container}").text
     assert all(name in page for name in files)
     assert "the 3 documents that lie in it" in page

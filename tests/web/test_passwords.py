@@ -5,7 +5,7 @@ import re
 import pytest
 from flask import Flask
 
-from tests.locked import PASSWORD, SENTENCE, WRONG, locked_docx, locked_pdf
+from tests.locked import PASSWORD, SENTENCE, WRONG, locked_docx, locked_pdf, locked_zip
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import notes, read_json, shelve, use_hashed_words, work_off
@@ -62,6 +62,27 @@ def test_a_program_does_the_same_with_json(app: Flask, program: Program) -> None
     assert (document["status"], document["needs_password"], document["error"]) == ("READY", False, None)
     again = program.post(f"{address}/password", json={"password": PASSWORD})
     assert (again.status_code, read_json(again)["detail"]) == (409, "This document does not need a password.")
+
+
+@both_databases
+def test_an_archive_asks_for_the_password_of_files_in_it(app: Flask, browser: Browser, program: Program) -> None:
+    use_hashed_words(app)
+    data = locked_zip({"a.txt": (b"The keeper sleeps.", PASSWORD), "b.txt": (b"An open note.", None)})
+    (container,) = shelve(program, ("notes.zip", data))
+    work_off(app)
+    address = f"/documents/{container}"
+    document = read_json(program.get(address))
+    assert (document["status"], document["needs_password"], document["counts"]["parts"]) == ("READY", True, 1)
+    page = browser.get(address).text
+    assert "A file in it is locked by a password" in page
+    assert FIELD.search(page)
+
+    browser.post(f"{address}/password", {"password": PASSWORD})
+    work_off(app)
+    document = read_json(program.get(address))
+    assert (document["needs_password"], document["counts"]["parts"], document["warnings"]) == (False, 2, [])
+    assert not FIELD.search(browser.get(address).text)
+    assert read_json(program.get("/search?q=sleeps"))["hits"][0]["filename"] == "a.txt"
 
 
 @pytest.mark.parametrize(

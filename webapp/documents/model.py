@@ -91,6 +91,7 @@ class Document(Base):
         *(_library_index(f"ix_documents_org_id_status_{by}_id", "status", by, where=NOT_KEPT) for by in _ORDERS),
         *(_library_index(f"ix_documents_kept_{by}", by, where=KEPT) for by in _ORDERS),
         *(_library_index(f"ix_documents_partly_{by}", by, where=PARTLY_READ, asks="reading") for by in _ORDERS),
+        _partial_index("ix_documents_folder", "org_id", "folder", "id", where="folder IS NOT NULL"),
         # Tells the models that an org's vectors are of, without reading all documents.
         Index("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
         # Finds what an earlier reader read, of all orgs, without reading all documents.
@@ -105,6 +106,8 @@ class Document(Base):
     parent_id: Mapped[UUID | None] = mapped_column(Uuid)
     part_number: Mapped[int | None] = mapped_column(Integer)
     path_in_parent: Mapped[str | None] = mapped_column(Text)
+    # The folder that it was uploaded with, as people see it: "Tax/2025". It is no path of this machine.
+    folder: Mapped[str | None] = mapped_column(Word)
     filename: Mapped[str] = mapped_column(Text)
     content_type: Mapped[str] = mapped_column(Text)
     size_bytes: Mapped[int] = mapped_column(BigInteger)
@@ -133,6 +136,8 @@ class Document(Base):
     # Nobody who shows a document needs it, and to read 50 of them takes longer than the rest of a page.
     embedding: Mapped[Any | None] = mapped_column(Embedding, deferred=True)
     embedding_model: Mapped[str | None] = mapped_column(Text)
+    # How many files in it were not unpacked because a password locks them; NULL where none, or nobody has counted.
+    locked_parts: Mapped[int | None] = mapped_column(Integer)
     warnings: Mapped[list[str] | None] = mapped_column(Json)
     # Which reader read the result that is served (webapp/readers/versions.py); NULL until that has been found out for
     # documents from before this column. And the versions of all readers for which it was last to be read again.

@@ -164,10 +164,12 @@ def ingest(
     filename: str | None,
     priority: int = Priority.PERSON,
     checkpoint: Mapping[str, Any] | None = None,
+    *,
+    folder: str | None = None,
 ) -> Ingested:
     """Take an upload in: returns a new document with a queued run, or the one that has these bytes already.
 
-    `checkpoint` is what the run's first job is told.
+    `checkpoint` is what the run's first job is told; `folder` is shown with the document (webapp/library/folders.py).
     Whatever the outcome, the incoming file is gone afterwards. Refused says what is wrong with it.
     """
     with _discarded(incoming):
@@ -175,6 +177,7 @@ def ingest(
         kind = _check(incoming, name)
         existing = _find(org_id, incoming.sha256)
         document = _new_document(org_id, incoming, name, kind)
+        document.folder = folder
         return existing or _store(services, document, incoming, priority, checkpoint or {})
 
 

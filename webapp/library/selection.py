@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, literal_column, selec
 from webapp.db import session
 from webapp.db.bounded import COUNTED_MAX, Count, plan_by_indexes, up_to_most
 from webapp.documents.model import Document
-from webapp.library import lookup, names
+from webapp.library import folders, lookup, names
 from webapp.library.status_filter import StatusFilter, listed_as
 
 _documents = cast(Table, Document.__table__)
@@ -25,6 +25,7 @@ class Matching:
 
     status: StatusFilter | None = None
     q: str = ""
+    folder: str | None = None
     model_not: str | None = None
     """Their vectors are of another model than this."""
 
@@ -54,6 +55,8 @@ def _few(org_id: UUID, wanted: Matching, words: Sequence[str]) -> ColumnElement[
     rarest = names.rarest(org_id, words, COUNTED_MAX) if words else None
     if rarest is not None and rarest.is_few:
         return names.having(org_id, rarest.word, COUNTED_MAX).c.document_id
+    if wanted.folder is not None and folders.are_few(org_id, wanted.folder, COUNTED_MAX):
+        return folders.having(org_id, wanted.folder, COUNTED_MAX).c.document_id
     if wanted.status is None:
         return None
     of_status = select(_documents.c.id).where(_documents.c.org_id == org_id, listed_as(wanted.status))
@@ -83,7 +86,7 @@ def _count_named(org_id: UUID, wanted: Matching, words: Sequence[str]) -> Count:
     having = names.having(org_id, rarest.word, NAMED_MAX)
     others = [word for word in words if word != rarest.word]
     matching = select(having.c.document_id).where(*names.has_all(org_id, having.c.document_id, others))
-    if wanted.status is not None or wanted.model_not is not None:
+    if wanted.status is not None or wanted.model_not is not None or wanted.folder is not None:
         matching = matching.where(_is_meant(having.c.document_id, org_id, wanted))
     number = session().scalar(select(func.count()).select_from(matching.subquery()))
     return Count(number or 0, more=not rarest.is_few)
@@ -100,6 +103,8 @@ def _of_org(org_id: UUID, wanted: Matching, models: Sequence[str] | None) -> lis
     conditions: list[ColumnElement[bool]] = [Document.org_id == org_id]
     if wanted.status is not None:
         conditions.append(listed_as(wanted.status))
+    if wanted.folder is not None:
+        conditions.append(folders.is_within(wanted.folder))
     if models is not None:
         conditions.append(Document.embedding_model.in_(models))
     return conditions

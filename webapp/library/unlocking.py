@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from webapp.db import transaction
-from webapp.documents.model import ProcessingRun
+from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import LiveRun, RunState, RunTrigger
 from webapp.jobs import failures
 from webapp.jobs.queue import NewJob
@@ -17,10 +17,13 @@ from webapp.services import Services
 _CODES = frozenset({FailureCode.ENCRYPTED, FailureCode.WRONG_PASSWORD, FailureCode.PASSWORD_GONE})
 
 
-def needs_password(newest_run: ProcessingRun | None) -> bool:
-    """Whether the document's newest run failed because a password is missing or wrong."""
-    run = newest_run
-    return run is not None and run.state == RunState.FAILED and run.failure_code in _CODES
+def needs_password(document: Document, newest_run: ProcessingRun | None) -> bool:
+    """Whether a password is missing: the newest run failed without it, or left files locked in an archive."""
+    if newest_run is None:
+        return False
+    if newest_run.state == RunState.FAILED:
+        return newest_run.failure_code in _CODES
+    return newest_run.state == RunState.SUCCEEDED and bool(document.locked_parts)
 
 
 def queue_with_password(services: Services, org_id: UUID, document_id: UUID, password: str) -> UUID | None:
@@ -28,7 +31,7 @@ def queue_with_password(services: Services, org_id: UUID, document_id: UUID, pas
     with transaction(org_id):
         transitions.lock(document_id, org_id)
         row = lookup.get_row(org_id, document_id)
-        if row is None or not needs_password(row.run):
+        if row is None or not needs_password(row.document, row.run):
             return None
         run = transitions.create(org_id, document_id, RunTrigger.REPROCESS)
         failures.supersede(document_id, run.id)

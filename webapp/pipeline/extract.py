@@ -108,7 +108,11 @@ def keep_extraction(context: StageContext) -> None:
 
 def cache_path(source: Source, extractor: AnyExtractor) -> str:
     """The path of a file's extraction, made of everything that can change it."""
-    options = digest(f"{extractor.version}\n{extractor.options_key()}\n{source.content_type}".encode())[:16]
+    told = f"{extractor.version}\n{extractor.options_key()}\n{source.content_type}"
+    if source.is_opened and filetype(source.content_type).is_archive:
+        # Its list says what is locked, which changes with each password that opens some of it.
+        told += f"\n{source.blob_path}"
+    options = digest(told.encode())[:16]
     name = _NOT_IN_PATHS.sub("-", f"{extractor.name}-{extractor.version}")[:150]
     return f"{source.answers_folder}{name}-{options}.json"
 

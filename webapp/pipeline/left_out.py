@@ -16,6 +16,7 @@ _ONE = {
     Obstacle.TOO_LARGE: "“{name}” is larger than a file may be here, so it was not unpacked.",
     Obstacle.FLOOD: "“{name}” unfolds to far more than an honest file does, so it was not unpacked.",
     Obstacle.DAMAGED: "“{name}” is damaged, so it could not be unpacked.",
+    Obstacle.UNKNOWN_METHOD: "“{name}” is packed in a way that is not known here, so it was not unpacked.",
     Obstacle.TOO_DEEP: "“{name}” lies too deep within other messages, so it was not unpacked.",
 }
 _MORE = "{count:,} more files were not unpacked."
@@ -35,6 +36,8 @@ class LeftOut(TypedJson):
     named: tuple[tuple[str, Obstacle], ...] = ()
     more: int = 0
     of_system: int = 0
+    locked: int = 0
+    """How many of all these a password locks."""
     cut: Obstacle | None = None
     """Why the container's end was not reached."""
 
@@ -45,7 +48,8 @@ class LeftOut(TypedJson):
 
     def plain(self) -> dict[str, object]:
         """As it lies in the checkpoint."""
-        return {"named": [list(each) for each in self.named], "more": self.more, "of_system": self.of_system}
+        named = [list(each) for each in self.named]
+        return {"named": named, "more": self.more, "of_system": self.of_system, "locked": self.locked}
 
     def with_entries(self, entries: Iterable[Entry]) -> "LeftOut":
         """The same with those of these members that have a obstacle."""
@@ -58,6 +62,7 @@ class LeftOut(TypedJson):
             named=(*self.named, *others[:room]),
             more=self.more + len(others[room:]),
             of_system=self.of_system + of_system,
+            locked=self.locked + sum(obstacle is Obstacle.ENCRYPTED for _, obstacle in found),
         )
 
     def sentences(self) -> Sequence[str]:

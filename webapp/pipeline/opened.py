@@ -42,10 +42,11 @@ def opened(context: StageContext, source: Source) -> Source:
     if not context.lease.payload.get(HAS_PASSWORD):
         return source
     # Read anew: an earlier try of this step may have opened it.
-    source = find_source(context)
-    if source.is_opened:
+    source, sealed = find_source(context), context.queue.sealed_password(context.lease)
+    # Files in an archive may have other passwords than those that were opened already.
+    if source.is_opened and (sealed is None or not filetype(source.content_type).is_archive):
         return source
-    found = _open(context, source)
+    found = _open(context, source, _unsealed(context, sealed))
     try:
         _store(context, found)
     except LeaseLost:
@@ -55,13 +56,16 @@ def opened(context: StageContext, source: Source) -> Source:
     return found
 
 
-def _open(context: StageContext, source: Source) -> Source:
-    password, opener, blobs = _password(context), context.providers.opener, context.providers.blobs
+def _open(context: StageContext, source: Source, password: str) -> Source:
+    opener, blobs = context.providers.opener, context.providers.blobs
     if opener is None:
         raise BadInput("nothing here opens locked files", code=FailureCode.LOCK_UNKNOWN)
     path = blob_layout.opened_copy(context.org_id, context.document_id, context.lease.lease_id)
     with blobs.local_copy(source.blob_path) as file, temporary_file(blobs.incoming(), "opened-") as target:
-        seconds = min(OPEN_SECONDS_MAX, context.extract_timeout_seconds, context.remaining_seconds())
+        most = context.extract_timeout_seconds
+        # An archive may take long: each of its files has a lock of its own.
+        most = most if filetype(source.content_type).is_archive else min(OPEN_SECONDS_MAX, most)
+        seconds = min(most, context.remaining_seconds())
         opener.open(file, target, password, timeout_seconds=seconds)
         content_type = _kind_of(target, source.content_type)
         # It exists where an earlier try of this attempt stored it, and did not learn of it.
@@ -70,8 +74,7 @@ def _open(context: StageContext, source: Source) -> Source:
     return replace(source, blob_path=path, content_type=content_type, is_opened=True)
 
 
-def _password(context: StageContext) -> str:
-    sealed = context.queue.sealed_password(context.lease)
+def _unsealed(context: StageContext, sealed: bytes | None) -> str:
     if sealed is None or context.seal is None:
         raise BadInput("an earlier attempt ended before it had opened the file", code=FailureCode.PASSWORD_GONE)
     try:
@@ -82,7 +85,9 @@ def _password(context: StageContext) -> str:
 
 
 def _kind_of(copy: Path, content_type: str) -> str:
-    """What the copy is by its content: a locked document looks the same whatever it is."""
+    """What the copy is by its content: a locked document looks the same whatever it is. Archives say what they are."""
+    if filetype(content_type).is_archive:
+        return content_type
     with copy.open("rb") as file:
         found = sniff(file.read(HEAD_BYTES), "".join(filetype(content_type).endings[:1]))
     return found.content_type if found.reader else content_type

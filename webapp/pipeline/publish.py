@@ -30,7 +30,7 @@ from webapp.readers.extraction import Extraction, Field
 from webapp.readers.page_reading import PageReading
 from webapp.readers.versions import OTHERS, is_mark
 from webapp.runs import lifecycle, transitions
-from webapp.runs.stages import PUBLISH
+from webapp.runs.stages import PUBLISH, READ_ANEW
 from webapp.search import index, values
 from webapp.search.index import NewChunk
 from webapp.search.values import NamedValue
@@ -174,8 +174,12 @@ def _describe(context: StageContext, result: Result) -> None:
         "reading": described.reading.value,
         "language": extraction.language,
         "warnings": list(extraction.warnings) or None,
+        "locked_parts": extraction.locked_parts or None,
         "read_by": _read_by(context, extraction),
     }
+    if context.lease.stage == READ_ANEW and extraction.parts:
+        # What its unpacking said holds on: it is not unpacked anew.
+        del known["warnings"], known["locked_parts"]
     if result.embedding is not None:
         known |= {"embedding": result.embedding, "embedding_model": result.model}
     names.rename(context.org_id, context.document_id, described.title)

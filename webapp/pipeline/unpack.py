@@ -64,15 +64,16 @@ def _compute(context: StageContext) -> Stored:
         left_out.cut = Obstacle.TOO_DEEP
     elif (unpacker := context.providers.unpacker) is not None and unpacker.accepts(source.content_type):
         left_out = _Unpacking(context, source, unpacker, left_out).run()
-    return _with_warnings(context, left_out.sentences())
+    return _with_warnings(context, left_out)
 
 
-def _with_warnings(context: StageContext, sentences: Sequence[str]) -> Stored:
+def _with_warnings(context: StageContext, left_out: LeftOut) -> Stored:
     """The container's own text, with what is to be said of its parts."""
+    sentences = left_out.sentences()
     if not sentences:
         return Stored()
     found = load_extraction(context)
-    found = replace(found, warnings=(*found.warnings, *sentences))
+    found = replace(found, warnings=(*found.warnings, *sentences), locked_parts=left_out.locked)
     data = found.to_json()
     path = artifact_path(context, "extraction", data, "json")
     context.make("extraction", path, data)

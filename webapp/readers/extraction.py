@@ -116,7 +116,7 @@ class Extraction(TypedJson):
     found by their words alone. An empty `title` means that the file's name says more than its first heading;
     `title_is_guess` that nobody called the document so, and the title is its first heading. `created` is the day on
     which the file says that it was made. `parts` is how many files lie in it, which become documents of their own;
-    None where nobody has looked.
+    None where nobody has looked. Of these, a password locks `locked_parts`.
     """
 
     extractor: str
@@ -134,3 +134,4 @@ class Extraction(TypedJson):
     parts: int | None = None
     title_is_guess: bool = False
     created: str | None = None
+    locked_parts: int = 0

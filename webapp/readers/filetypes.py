@@ -9,6 +9,8 @@ from pathlib import PurePosixPath
 PDF, PLAIN, MARKDOWN = "application/pdf", "text/plain", "text/markdown"
 EPUB, ZIP, OCTETS = "application/epub+zip", "application/zip", "application/octet-stream"
 TAR, GZIP, BZIP2, XZ = "application/x-tar", "application/gzip", "application/x-bzip2", "application/x-xz"
+SEVEN_ZIP, RAR = "application/x-7z-compressed", "application/vnd.rar"
+TNEF = "application/ms-tnef"
 PACKAGE = "application/x-package"
 OFFICE = "application/vnd.openxmlformats-officedocument."
 HTML, XML = "text/html", "application/xml"
@@ -210,8 +212,9 @@ FILE_TYPES = (
     FileType("video/x-msvideo", "AVI video", (".avi",), ((8, b"AVI "),), group=_SOUND, demuxer="avi"),
     FileType(OLE, "old Office file", (), ((0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),)),
     FileType("application/postscript", "PostScript file", (), ((0, b"%!PS"),)),
-    FileType("application/x-7z-compressed", "7-Zip archive", (), ((0, b"7z\xbc\xaf'\x1c"),)),
-    FileType("application/vnd.rar", "RAR archive", (), ((0, b"Rar!\x1a\x07"),)),
+    FileType(SEVEN_ZIP, "7-Zip archive", (".7z",), ((0, b"7z\xbc\xaf'\x1c"),), group=_ARCHIVES, reader=_ARCHIVE),
+    FileType(TNEF, "winmail.dat archive", (".tnef",), ((0, b"\x78\x9f\x3e\x22"),), group=_ARCHIVES, reader=_ARCHIVE),
+    FileType(RAR, "RAR archive", (".rar",), ((0, b"Rar!\x1a\x07"),)),
     FileType(GZIP, "gzip archive", (".gz", ".tgz"), ((0, b"\x1f\x8b"),), group=_ARCHIVES, reader=_ARCHIVE),
     FileType(BZIP2, "bzip2 archive", (".bz2", ".tbz2"), ((0, b"BZh"),), group=_ARCHIVES, reader=_ARCHIVE),
     FileType(XZ, "xz archive", (".xz", ".txz"), ((0, b"\xfd7zXZ\0"),), group=_ARCHIVES, reader=_ARCHIVE),

@@ -71,7 +71,9 @@ def is_outdated(mark: str, accepts: Callable[[str], bool]) -> bool:
     if mark == EARLIER:
         return True
     if mark.startswith(KEPT):
-        return accepts(mark.removeprefix(KEPT))
+        content_type = mark.removeprefix(KEPT)
+        # To read an archive is to unpack it, and who reads again adds no documents: Reprocess does.
+        return accepts(content_type) and not filetype(content_type).is_archive
     return any(_is_older(each, accepts) for each in mark.split(" "))
 
 

@@ -159,8 +159,8 @@ class DocumentView:
 
     @property
     def needs_password(self) -> bool:
-        """Whether its file is locked, and a password is asked for."""
-        return needs_password(self.run)
+        """Whether its file is locked, or files in it, and a password is asked for."""
+        return needs_password(self.document, self.run)
 
     @property
     def poll_seconds(self) -> int | None:

@@ -97,6 +97,7 @@ def document_json(view: DocumentView) -> dict[str, Any]:
         "sha256": document.sha256,
         "parent_id": document.parent_id,
         "path_in_parent": document.path_in_parent,
+        "folder": document.folder,
         "status": document.status,
         "page_count": document.page_count,
         "pages_read": document.pages_read,
@@ -150,6 +151,7 @@ def uploaded_json(one: Ingested) -> dict[str, Any]:
     return {
         "id": document.id,
         "filename": document.filename,
+        "folder": document.folder,
         "content_type": document.content_type,
         "size_bytes": document.size_bytes,
         "sha256": document.sha256,

@@ -13,7 +13,7 @@ FILE_BYTES_MAX = 2 << 30
 
 
 class LocalOpener:
-    """A FileOpener for PDF and Office files."""
+    """A FileOpener for PDF and Office files, and for archives."""
 
     def __init__(self, *, requires_locks: bool = False) -> None:
         limits = ChildLimits(memory_bytes=MEMORY_BYTES, file_bytes=FILE_BYTES_MAX, requires_locks=requires_locks)

@@ -28,6 +28,8 @@ class Obstacle(StrEnum):
     FLOOD = "flood"
     """It unfolds to so much more than it takes up that it must have been made for that."""
     DAMAGED = "damaged"
+    UNKNOWN_METHOD = "unknown_method"
+    """It is packed in a way that nothing here undoes."""
     TOO_DEEP = "too_deep"
     SYSTEM = "system"
     """What an operating system leaves beside people's files."""

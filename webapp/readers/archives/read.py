@@ -7,10 +7,12 @@ from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.archives.members import EndsEarly, Member, Obstacle, UnpackLimits
+from webapp.readers.archives.seven_zip.read import seven_zip_members
 from webapp.readers.archives.tar import tar_members
+from webapp.readers.archives.tnef import tnef_members
 from webapp.readers.archives.zip import zip_members
 from webapp.readers.extraction import Extraction
-from webapp.readers.filetypes import BZIP2, GZIP, TAR, XZ, ZIP
+from webapp.readers.filetypes import BZIP2, GZIP, SEVEN_ZIP, TAR, TNEF, XZ, ZIP
 from webapp.readers.markup.writer import paragraph
 from webapp.sandbox.child import Report
 
@@ -23,12 +25,18 @@ _NOTES = {
     Obstacle.ENCRYPTED: "locked by a password",
     Obstacle.EMPTY: "empty",
     Obstacle.LINK: "a link or a device, no file",
+    Obstacle.UNKNOWN_METHOD: "packed in a way that is not known here",
     Obstacle.SYSTEM: "left there by an operating system",
 }
 _THE_FILE = "the file that is packed in it"
 
 Members = Callable[[Path, UnpackLimits], Iterator[Member]]
-ARCHIVES: dict[str, Members] = {ZIP: zip_members, **dict.fromkeys((TAR, GZIP, BZIP2, XZ), tar_members)}
+ARCHIVES: dict[str, Members] = {
+    ZIP: zip_members,
+    SEVEN_ZIP: seven_zip_members,
+    TNEF: tnef_members,
+    **dict.fromkeys((TAR, GZIP, BZIP2, XZ), tar_members),
+}
 
 
 def parse_archive(arguments: dict[str, object], report: Report) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path
 
@@ -16,21 +17,15 @@ _BROKEN = (
     zipfile.BadZipFile, zlib.error, LZMAError, OSError, EOFError, NotImplementedError, ValueError, RuntimeError,
     IndexError,
 )  # fmt: skip
-_IS_ENCRYPTED, _IS_UTF8 = 0x1, 0x800
-_LOCAL_HEADER_BYTES = 30
+IS_ENCRYPTED, IS_UTF8 = 0x1, 0x800
+LOCAL_HEADER_BYTES = 30
 _UNIX, _KIND_OF_FILE, _LINK = 3, 0o170000, 0o120000
 
 
 def zip_members(source: Path, limits: UnpackLimits) -> Iterator[Member]:
     """The files in the order of the directory; EndsEarly once they are more bytes than are unpacked."""
-    _refuse_long_directory(source)
-    try:
-        archive = zipfile.ZipFile(source)
-    except _BROKEN as error:
-        raise BadInput("no readable ZIP archive", code=FailureCode.CORRUPT) from error
-    with archive:
-        infos = [info for info in archive.infolist() if not info.is_dir()]
-        _refuse_overlaps(infos)
+    with opened_zip(source) as archive:
+        infos = files_of(archive)
         left = limits.total_bytes
         for info, name in zip(infos, _names(infos), strict=True):
             blocks = _Blocks(archive, info)
@@ -38,6 +33,25 @@ def zip_members(source: Path, limits: UnpackLimits) -> Iterator[Member]:
             left -= blocks.size
             if left < 0:
                 raise EndsEarly(Obstacle.TOO_LARGE)
+
+
+@contextmanager
+def opened_zip(source: Path) -> Iterator[zipfile.ZipFile]:
+    """The archive, with its directory read; BadInput where there is none."""
+    _refuse_long_directory(source)
+    try:
+        archive = zipfile.ZipFile(source)
+    except _BROKEN as error:
+        raise BadInput("no readable ZIP archive", code=FailureCode.CORRUPT) from error
+    with archive:
+        yield archive
+
+
+def files_of(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The files in the order of the directory; BadInput where they share their bytes."""
+    infos = [info for info in archive.infolist() if not info.is_dir()]
+    _refuse_overlaps(infos)
+    return infos
 
 
 class _Blocks:
@@ -58,7 +72,7 @@ class _Blocks:
 
 
 def _problem(info: zipfile.ZipInfo) -> Obstacle | None:
-    if info.flag_bits & _IS_ENCRYPTED:
+    if info.flag_bits & IS_ENCRYPTED:
         return Obstacle.ENCRYPTED
     is_link = info.create_system == _UNIX and (info.external_attr >> 16) & _KIND_OF_FILE == _LINK
     return Obstacle.LINK if is_link else None
@@ -66,7 +80,7 @@ def _problem(info: zipfile.ZipInfo) -> Obstacle | None:
 
 def _names(infos: Sequence[zipfile.ZipInfo]) -> list[str]:
     """The names; those that name no encoding are guessed together, since one program wrote them all."""
-    raw = [None if info.flag_bits & _IS_UTF8 else info.orig_filename.encode("cp437", "replace") for info in infos]
+    raw = [None if info.flag_bits & IS_UTF8 else info.orig_filename.encode("cp437", "replace") for info in infos]
     unknown = [name for name in raw if name is not None and not name.isascii()]
     if not unknown:
         return [info.filename for info in infos]
@@ -98,4 +112,4 @@ def _refuse_overlaps(infos: Sequence[zipfile.ZipInfo]) -> None:
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.header_offset < end:
             raise BadInput("files in the archive overlap", code=FailureCode.CORRUPT)
-        end = info.header_offset + _LOCAL_HEADER_BYTES + info.compress_size
+        end = info.header_offset + LOCAL_HEADER_BYTES + info.compress_size

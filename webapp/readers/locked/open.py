@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from webapp.provider_errors import BadInput, FailureCode
+from webapp.readers.archives.seven_zip.directory import SIGNATURE
 from webapp.readers.locked.office import open_office
 from webapp.readers.locked.pdf import open_pdf
+from webapp.readers.locked.seven_zip import open_seven_zip
+from webapp.readers.locked.zip import open_zip
 from webapp.sandbox.child import Report
 
 HEAD_BYTES = 1024
@@ -22,7 +25,11 @@ def open_file(arguments: dict[str, object], report: Report) -> bool:
     try:
         if head.startswith(_OLE):
             open_office(source, target, password)
-        elif b"%PDF-" in head and not head.startswith(_ZIP):
+        elif head.startswith(_ZIP):
+            open_zip(source, target, password)
+        elif head.startswith(SIGNATURE):
+            open_seven_zip(source, target, password)
+        elif b"%PDF-" in head:
             open_pdf(source, target, password)
         else:
             raise BadInput("no opener for this kind of file", code=FailureCode.LOCK_UNKNOWN)

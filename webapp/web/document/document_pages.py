@@ -101,13 +101,14 @@ def status(document_id: UUID) -> Response:
     """How far it is: JSON, or the fragment that asked, which polls again only while there is more to come."""
     if fragments.is_for_program() or not fragments.wants_fragment():
         return jsonify(status_json(view_of(document_id)))
-    if request.args.get("view") == "page":
+    asked = request.args.get("view")
+    if asked == "page":
         found = find(document_id)
         response = fragments.replacing("document/_status.html", **_context(found))
         view = found.view
     else:
         view = view_of(document_id)
-        response = fragments.replacing("library/_status.html", row=view)
+        response = fragments.replacing("library/_status.html", row=view, is_part_shown=asked == "part")
     return response if view.is_processing else fragments.trigger(response, "document-changed")
 
 
@@ -253,8 +254,8 @@ def answer_changed(document_id: UUID, status: int) -> Response:
         return make_response(jsonify(status_json(view)), status)
     if not fragments.wants_fragment():
         return make_response(redirect(url_for("document.show", document_id=document_id), 303))
-    if request.form.get("from") == "library":
-        response = fragments.replacing("library/_row.html", row=view)
+    if (asked_from := request.form.get("from")) in {"library", "part"}:
+        response = fragments.replacing("library/_row.html", row=view, is_part_shown=asked_from == "part")
     else:
         response = fragments.replacing("document/_live.html", **_context(find(document_id)))
     return fragments.trigger(response, "document-changed")

@@ -9,6 +9,7 @@ from flask import Blueprint, Response, request, url_for
 from webapp.db import reading_late
 from webapp.db.bounded import Count
 from webapp.library import grid, lookup
+from webapp.library.folders import clean_folder
 from webapp.library.grid import Cursor, NoCursor, Sort
 from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter
 from webapp.web import fragments, kinds
@@ -36,13 +37,19 @@ class Query:
 
     status: StatusFilter | None
     q: str
+    folder: str | None
     sort: Sort
     cursor: Cursor | None
     limit: int
 
     def url(self, **changes: object) -> str:
         """The address of this view with some of its parameters changed; a cursor only where it is given."""
-        kept = {"q": self.q, "status": self.status.lower() if self.status else None, "sort": self.sort.value}
+        kept = {
+            "q": self.q,
+            "folder": self.folder,
+            "status": self.status.lower() if self.status else None,
+            "sort": self.sort.value,
+        }
         wanted = {**kept, **changes}
         if wanted["sort"] == Sort.NEWEST:
             wanted["sort"] = None
@@ -89,6 +96,14 @@ class Grid:
     @property
     def q(self) -> str:
         return self.query.q
+
+    @property
+    def folder(self) -> str | None:
+        return self.query.folder
+
+    @property
+    def url_without_folder(self) -> str:
+        return self.query.url(folder=None)
 
     @property
     def sort(self) -> str:
@@ -169,7 +184,15 @@ def _grid(query: Query) -> Grid:
     org = org_id()
 
     def read() -> Grid:
-        found = grid.page(org, status=query.status, q=query.q, sort=query.sort, cursor=query.cursor, limit=query.limit)
+        found = grid.page(
+            org,
+            status=query.status,
+            q=query.q,
+            folder=query.folder,
+            sort=query.sort,
+            cursor=query.cursor,
+            limit=query.limit,
+        )
         counts = lookup.counts(org)
         return Grid(query, document_views(services().queue, found.rows), counts, found.next_cursor)
 
@@ -183,6 +206,7 @@ def _query() -> Query:
         status=choice(StatusFilter, "status", arguments.get("status", "")),
         # A NUL cannot be stored, so no name has one; PostgreSQL would refuse the whole question.
         q=arguments.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
+        folder=clean_folder(arguments.get("folder")),
         sort=sort,
         cursor=_cursor(arguments.get("cursor", ""), sort),
         limit=_limit(arguments.get("limit", "")),

@@ -4,6 +4,7 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 
 from webapp.db import reading
 from webapp.library import reread, selection
+from webapp.library.folders import clean_folder
 from webapp.library.reprocess import Queued, renew_vectors, reprocess_matching
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
@@ -28,13 +29,20 @@ def confirm() -> Response:
         count = selection.count(org_id(), wanted)
     status = wanted.status.lower() if wanted.status else None
     return make_response(
-        render_template("library/reprocess.html", count=count, at_once_max=AT_ONCE_MAX, q=wanted.q, status=status)
+        render_template(
+            "library/reprocess.html",
+            count=count,
+            at_once_max=AT_ONCE_MAX,
+            q=wanted.q,
+            folder=wanted.folder,
+            status=status,
+        )
     )
 
 
 @pages.post("/documents/reprocess")
 def matching() -> Response:
-    """A new run for each document that matches `status` and `q`."""
+    """A new run for each document that matches `status`, `q` and `folder`."""
     org = org_id()
     left = reprocess_left(org)
     limit = AT_ONCE_MAX if left is None else min(left, AT_ONCE_MAX)
@@ -76,4 +84,5 @@ def _wanted() -> Matching:
     return Matching(
         status=choice(StatusFilter, "status", values.get("status", "")),
         q=values.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
+        folder=clean_folder(values.get("folder")),
     )

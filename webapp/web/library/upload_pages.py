@@ -9,6 +9,7 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 from werkzeug.datastructures import FileStorage
 
 from webapp.jobs.states import Priority
+from webapp.library.folders import clean_folder, folder_of
 from webapp.library.intake import Ingested, Refused, ingest
 from webapp.web import fragments, sentences
 from webapp.web.access import org_id, services, uploaders_only
@@ -45,12 +46,12 @@ class Rejected:
 def create() -> Response:
     """Take in one or many files. What is wrong with one of them is no reason to lose the others.
 
-    `language` is spoken in the recordings among them.
+    `language` is spoken in the recordings among them; `folder` is where they lay.
     """
     org = org_id()
     parts = [part for part in request.files.getlist("file") if part.filename]
     priority, checkpoint = _priority(len(parts)), as_checkpoint(asked_language())
-    outcomes = [_take(org, part, priority, checkpoint) for part in parts]
+    outcomes = [_take(org, part, priority, checkpoint, _folder(part)) for part in parts]
     taken = [outcome for outcome in outcomes if isinstance(outcome, Ingested)]
     rejected = [outcome for outcome in outcomes if isinstance(outcome, Rejected)]
     if fragments.is_for_program() or fragments.wants_fragment():
@@ -64,12 +65,19 @@ def _priority(files: int) -> int:
     return Priority.BULK if is_bulk else Priority.PERSON
 
 
-def _take(org: UUID, part: FileStorage, priority: int, checkpoint: Mapping[str, Any]) -> Ingested | Rejected:
+def _folder(part: FileStorage) -> str | None:
+    """The folder that a file lay in: as the form says, or as browsers name a file of a folder that was chosen."""
+    return clean_folder(request.form.get("folder")) or folder_of(part.filename)
+
+
+def _take(
+    org: UUID, part: FileStorage, priority: int, checkpoint: Mapping[str, Any], folder: str | None
+) -> Ingested | Rejected:
     stream = cast("Part", part.stream)
     try:
         if stream.refused:
             raise stream.refused
-        return ingest(services(), org, stream, part.filename, priority, checkpoint)
+        return ingest(services(), org, stream, part.filename, priority, checkpoint, folder=folder)
     except Refused as refused:
         return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, refused.data))
 

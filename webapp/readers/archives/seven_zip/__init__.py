@@ -1,0 +1,1 @@
+"""7z archives: their directory, what packed their files, the files themselves."""
