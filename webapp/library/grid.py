@@ -32,7 +32,8 @@ from sqlalchemy import (
 from webapp.db import session
 from webapp.db.bounded import plan_by_indexes
 from webapp.documents.model import Document
-from webapp.library import lookup, names
+from webapp.library import filtered, lookup, names
+from webapp.library.filtered import Wish
 from webapp.library.lookup import DocumentRow
 from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter, listed_as
 
@@ -138,12 +139,15 @@ def page(
 ) -> GridPage:
     """A page of the grid. `cursor` is that of the page before, in the same order.
 
-    With `q`, only documents of whose name or title each word that was typed begins a word. A page that has a cursor is
-    not the last one, though it may have fewer rows than `limit`, or none.
+    With `q`, only documents that it means (webapp/library/filtered.py); Mistake where it is wrong. A page that has a
+    cursor is not the last one, though it may have fewer rows than `limit`, or none.
     """
     plan_by_indexes()
     order = _Order(org_id, [status] if status else WHOLE_LIBRARY, sort, cursor)
-    found, next_cursor = _filtered(order, q, limit) if q.strip() else _first(order, _walk(order, limit + 1), limit)
+    wanted = filtered.wish(org_id, q)
+    if wanted.is_nothing:
+        return GridPage([], None)
+    found, next_cursor = _filtered(order, wanted, limit)
     return GridPage(lookup.rows(org_id, found), next_cursor)
 
 
@@ -156,14 +160,13 @@ def _first(order: _Order, ids: Select[Any], limit: int) -> _Found:
     return [row.id for row in rows[:limit]], Cursor.after(order.sort, last.value, last.id) if last else None
 
 
-def _filtered(order: _Order, q: str, limit: int) -> _Found:
-    wanted = names.query_words(q)
-    if not wanted:
-        return [], None
-    rarest = names.rarest(order.org_id, wanted, FEW)
-    others = [word for word in wanted if word != rarest.word]
-    if rarest.is_few:
-        return _first(order, _few(order, rarest.word, others, limit + 1), limit)
+def _filtered(order: _Order, wanted: Wish, limit: int) -> _Found:
+    if not wanted.words and not wanted.conditions:
+        return _first(order, _walk(order, limit + 1), limit)
+    if wanted.words:
+        rarest = names.rarest(order.org_id, wanted.words, FEW)
+        if rarest.is_few:
+            return _first(order, _few(order, wanted, rarest.word, limit + 1), limit)
     found, next_cursor = _first(order, _walk_through(order, wanted, limit + 1), limit)
     return found, next_cursor or _end_of_walk(order)
 
@@ -188,19 +191,24 @@ def _sorted(order: _Order, rows: Select[Any], columns: Any, limit: int) -> Selec
     return rows.order_by(*order.sorted(columns.value, columns.id)).limit(literal_column(str(limit)))
 
 
-def _walk_through(order: _Order, wanted: Sequence[str], limit: int) -> Select[Any]:
-    """Of the next documents in the order those that have all the words."""
+def _walk_through(order: _Order, wanted: Wish, limit: int) -> Select[Any]:
+    """Of the next documents in the order those that have all the words, and fulfil all conditions."""
     walked = _walk(order, WALKED_MAX).subquery("walked").c
-    rows = select(walked.value, walked.id).where(*names.has_all(order.org_id, walked.id, wanted))
+    rows = select(walked.value, walked.id).where(*names.has_all(order.org_id, walked.id, wanted.words))
+    rows = rows.where(*filtered.fulfils(walked.id, wanted.conditions))
     return _sorted(order, rows, walked, limit)
 
 
-def _few(order: _Order, word: str, others: Sequence[str], limit: int) -> Select[Any]:
+def _few(order: _Order, wanted: Wish, word: str, limit: int) -> Select[Any]:
     """All documents that have a rare word, looked up by their ids, and then sorted."""
+    others = [other for other in wanted.words if other != word]
     d, having = _documents.c, names.having(order.org_id, word, FEW)
     # A value, not a join: that one a planner may turn around, and read all documents of a status for each id.
     of_document = select(order.column).where(
-        d.id == having.c.document_id, d.org_id == order.org_id, or_(*map(listed_as, order.statuses))
+        d.id == having.c.document_id,
+        d.org_id == order.org_id,
+        or_(*map(listed_as, order.statuses)),
+        *wanted.conditions,
     )
     found = (
         select(of_document.scalar_subquery().label("value"), having.c.document_id.label("id"))

@@ -7,12 +7,13 @@ from flask import Blueprint, Response, request, url_for
 
 from webapp.pipeline.find import LIMIT, LIMIT_MAX, SearchResult, find
 from webapp.pipeline.markdown import plain
+from webapp.search.grammar import Mistake
 from webapp.search.query import Hit
 from webapp.search.snippet import SnippetPart, snippet
-from webapp.search.words import clean_query, query_words
 from webapp.web import fragments
 from webapp.web.access import org_id, services
 from webapp.web.numbers import whole_number
+from webapp.web.query_mistakes import sentence
 from webapp.web.reads import may_be_late
 from webapp.web.shapes import hit_json
 
@@ -37,23 +38,28 @@ class HitView:
 @pages.get("/search")
 def show() -> Response:
     """The passages that answer best; without a question an invitation to ask."""
-    query, limit = clean_query(request.args.get("q", "")), _limit()
-    found = _find(query, limit) if query else SearchResult([])
-    words = query_words(query)
-    best = max((hit.score for hit in found.hits), default=1.0)
+    query, limit = request.args.get("q", "").strip(), _limit()
+    try:
+        found = find(services(), org_id(), query, limit, may_be_late=may_be_late())
+    except Mistake as mistake:
+        if fragments.is_for_program():
+            raise
+        return fragments.invalid(_answer(query, SearchResult([]), sentence(mistake)), "#hits")
+    return _answer(query, found)
+
+
+def _answer(query: str, found: SearchResult, mistake: str | None = None) -> Response:
+    best = max((hit.score for hit in found.hits), default=0.0) or 1.0
     return fragments.answer(
         page="search/page.html",
         fragment="search/_hits.html",
         data=lambda: {"q": query, "words_only": found.words_only, "hits": [hit_json(hit) for hit in found.hits]},
         q=query,
+        mistake=mistake,
         words_only=found.words_only,
         reason=found.reason,
-        hits=[HitView(hit, words, _url(hit), hit.score / best) for hit in found.hits],
+        hits=[HitView(hit, found.marked, _url(hit), hit.score / best) for hit in found.hits],
     )
-
-
-def _find(query: str, limit: int) -> SearchResult:
-    return find(services(), org_id(), query, limit, may_be_late=may_be_late())
 
 
 def _url(hit: Hit) -> str:
