@@ -19,7 +19,7 @@ from webapp.search.grammar import parse
 from webapp.search.index import IndexChange, NewChunk
 from webapp.search.model import Chunk
 from webapp.search.query import Hit, search
-from webapp.search.scope import Scope
+from webapp.search.scope import SearchScope
 from webapp.search.vectors import QueryVector, nearest
 from webapp.search.wanted import wanted_of
 
@@ -106,7 +106,7 @@ class Searcher:
 
     def _search(self, text: str, vectors: list[QueryVector], limit: int, start: int = 0) -> list[Hit]:
         wanted = wanted_of(parse(text))
-        return list(search(Scope(self.org_id), wanted, vectors, limit, self.folder, start=start).hits)
+        return list(search(SearchScope(self.org_id), wanted, vectors, limit, self.folder, start=start).hits)
 
     def by_vector(self, text: str, limit: int = 10) -> list[str]:
         """The texts whose vectors come nearest."""
@@ -114,7 +114,9 @@ class Searcher:
 
     def near(self, model: str, vector: NDArray[np.float32], limit: int = 10) -> list[UUID]:
         with reading(self.org_id):
-            return [near.id for near in nearest(Scope(self.org_id), QueryVector(model, vector), limit, self.folder)]
+            return [
+                near.id for near in nearest(SearchScope(self.org_id), QueryVector(model, vector), limit, self.folder)
+            ]
 
     def texts(self, ids: Sequence[UUID]) -> list[str]:
         with reading(self.org_id) as opened:

@@ -10,7 +10,7 @@ from webapp.search import floors
 from webapp.search.floors import FLOORS, Floor
 from webapp.search.grammar import parse
 from webapp.search.query import search
-from webapp.search.scope import Scope
+from webapp.search.scope import SearchScope
 from webapp.search.vectors import QueryVector
 from webapp.search.wanted import wanted_of
 
@@ -39,7 +39,7 @@ class Finder:
     def __call__(self, text: str) -> list[str]:
         org_id, vector = self._searcher.org_id, QueryVector(MODEL, pointing(1.0))
         with reading(org_id):
-            hits = search(Scope(org_id), wanted_of(parse(text)), [vector], 10, self._searcher.folder).hits
+            hits = search(SearchScope(org_id), wanted_of(parse(text)), [vector], 10, self._searcher.folder).hits
         return [hit.text for hit in hits]
 
 

@@ -13,13 +13,13 @@ from webapp.search.filters import Between, FilterName, Period
 from webapp.search.grammar import (
     QUERY_CHARACTERS_MAX,
     Filter,
-    Group,
+    LooseWord,
     Mistake,
     MistakeCode,
+    ParsedQuery,
     Phrase,
     Prefix,
-    Query,
-    Word,
+    TermGroup,
     parse,
 )
 
@@ -42,16 +42,16 @@ anything = st.lists(
 ).map("".join)
 words = st.text(st.characters(categories=("L", "N")), min_size=2, max_size=9).filter(lambda word: word != "OR")
 terms = st.one_of(
-    words.map(Word),
+    words.map(LooseWord),
     words.map(Prefix),
     st.lists(words, min_size=1, max_size=4).map(lambda some: Phrase(" ".join(some))),
 )
 filter_terms = st.sampled_from([Filter(name, value) for name, value in VALUES.items()])
 groups = st.one_of(
-    st.builds(Group, st.tuples(terms), st.booleans()),
-    st.builds(Group, st.tuples(filter_terms), st.booleans()),
-    st.builds(lambda some: Group(tuple(some)), st.lists(terms, min_size=2, max_size=3)),
-    st.builds(lambda some: Group(tuple(some)), st.lists(filter_terms, min_size=2, max_size=3)),
+    st.builds(TermGroup, st.tuples(terms), st.booleans()),
+    st.builds(TermGroup, st.tuples(filter_terms), st.booleans()),
+    st.builds(lambda some: TermGroup(tuple(some)), st.lists(terms, min_size=2, max_size=3)),
+    st.builds(lambda some: TermGroup(tuple(some)), st.lists(filter_terms, min_size=2, max_size=3)),
 )
 
 
@@ -62,7 +62,7 @@ def parsed(text: str) -> list[str]:
 
 @given(anything)
 def test_whatever_is_typed_is_understood_or_said_to_be_wrong(text: str) -> None:
-    query, place = Query(), 1
+    query, place = ParsedQuery(), 1
     try:
         query = parse(text)
     except Mistake as mistake:
@@ -73,8 +73,8 @@ def test_whatever_is_typed_is_understood_or_said_to_be_wrong(text: str) -> None:
 
 
 @given(st.lists(groups, max_size=6))
-def test_what_is_written_is_read_again(some: list[Group]) -> None:
-    assert parse(str(Query(tuple(some)))) == Query(tuple(some))
+def test_what_is_written_is_read_again(some: list[TermGroup]) -> None:
+    assert parse(str(ParsedQuery(tuple(some)))) == ParsedQuery(tuple(some))
 
 
 @given(st.sampled_from(list(FilterName)), st.text(max_size=20))
@@ -85,11 +85,11 @@ def test_whatever_a_filter_is_given_it_takes_or_refuses(name: FilterName, value:
 
 def test_words_phrases_prefixes_exclusions_and_alternatives() -> None:
     assert parse('boiler "two months" -draft invoi* lease OR tenancy').groups == (
-        Group((Word("boiler"),)),
-        Group((Phrase("two months"),)),
-        Group((Word("draft"),), is_excluded=True),
-        Group((Prefix("invoi"),)),
-        Group((Word("lease"), Word("tenancy"))),
+        TermGroup((LooseWord("boiler"),)),
+        TermGroup((Phrase("two months"),)),
+        TermGroup((LooseWord("draft"),), is_excluded=True),
+        TermGroup((Prefix("invoi"),)),
+        TermGroup((LooseWord("lease"), LooseWord("tenancy"))),
     )
 
 
@@ -99,9 +99,9 @@ def test_or_binds_its_neighbours_only_and_has_capitals() -> None:
 
 def test_filters_take_words_or_phrases_in_any_case() -> None:
     assert parse('KIND:pdf -tag:"to pay" in:“annual report”').groups == (
-        Group((Filter(FilterName.KIND, "pdf"),)),
-        Group((Filter(FilterName.TAG, "to pay"),), is_excluded=True),
-        Group((Filter(FilterName.IN, "annual report"),)),
+        TermGroup((Filter(FilterName.KIND, "pdf"),)),
+        TermGroup((Filter(FilterName.TAG, "to pay"),), is_excluded=True),
+        TermGroup((Filter(FilterName.IN, "annual report"),)),
     )
 
 
@@ -126,7 +126,7 @@ def test_contents_and_filters_are_told_apart() -> None:
     ],
 )
 def test_what_only_looks_like_an_operator_is_a_word(text: str) -> None:
-    assert all(isinstance(term, Word) for group in parse(text).groups for term in group.terms)
+    assert all(isinstance(term, LooseWord) for group in parse(text).groups for term in group.terms)
     assert not any(group.is_excluded for group in parse(text).groups)
 
 

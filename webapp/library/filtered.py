@@ -21,7 +21,7 @@ from webapp.library.status_filter import StatusFilter, listed_as
 from webapp.readers.filetypes import FILE_TYPES
 from webapp.search import filters
 from webapp.search.filters import FilterName
-from webapp.search.grammar import Filter, Group, Phrase, Query, Term, parse
+from webapp.search.grammar import Filter, ParsedQuery, Phrase, Term, TermGroup, parse
 
 _documents = cast(Table, Document.__table__)
 Conditions = Sequence[ColumnElement[bool]]
@@ -48,19 +48,19 @@ def wish(org_id: UUID, text: str) -> Wish:
     return Wish(words, conditions(org_id, others), is_nothing=bool(text.strip()) and not query.groups)
 
 
-def conditions(org_id: UUID, groups: Sequence[Group]) -> Conditions:
+def conditions(org_id: UUID, groups: Sequence[TermGroup]) -> Conditions:
     """What documents must fulfil, all of it."""
     return [_condition(org_id, group) for group in groups]
 
 
-def few(org_id: UUID, query: Query, most: int) -> list[UUID] | None:
+def few(org_id: UUID, query: ParsedQuery, most: int) -> list[UUID] | None:
     """The documents that fulfil the filters of a query; None where they are more than `most`."""
     found = select(_documents.c.id).where(_documents.c.org_id == org_id, *conditions(org_id, query.filters))
     ids = list(session().scalars(found.limit(most + 1)))
     return ids if len(ids) <= most else None
 
 
-def which(org_id: UUID, query: Query, ids: Collection[UUID]) -> set[UUID]:
+def which(org_id: UUID, query: ParsedQuery, ids: Collection[UUID]) -> set[UUID]:
     """Those of these documents that fulfil the filters of a query."""
     found: set[UUID] = set()
     asked = select(_documents.c.id).where(_documents.c.org_id == org_id, *conditions(org_id, query.filters))
@@ -79,7 +79,7 @@ def fulfils(id_: ColumnElement[UUID], wanted: Conditions) -> list[ColumnElement[
     return [asked.scalar_subquery() == _ONE]
 
 
-def _condition(org_id: UUID, group: Group) -> ColumnElement[bool]:
+def _condition(org_id: UUID, group: TermGroup) -> ColumnElement[bool]:
     # What is not known of a document is not so, also where it is excluded.
     fulfilled = func.coalesce(or_(*(_term(org_id, term) for term in group.terms)), false())
     return not_(fulfilled) if group.is_excluded else fulfilled

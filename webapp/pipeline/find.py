@@ -11,9 +11,9 @@ from webapp.library import filtered, lookup
 from webapp.pipeline.paid_calls.query_vectors import NotAsked, query_vector
 from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Embedder
-from webapp.search.grammar import Query, parse
-from webapp.search.query import Found, Hit, search
-from webapp.search.scope import Scope
+from webapp.search.grammar import ParsedQuery, parse
+from webapp.search.query import FoundHits, Hit, search
+from webapp.search.scope import SearchScope
 from webapp.search.vectors import QueryVector
 from webapp.search.wanted import wanted_of
 from webapp.services import Services
@@ -62,7 +62,7 @@ def find(
     folder = services.settings.data_dir / "index"
     limit = min(limit, LIMIT_MAX)
 
-    def read() -> Found:
+    def read() -> FoundHits:
         return search(_scope(org_id, query), wanted, known, limit, folder, start=start)
 
     found = db.reading_late(org_id, read, may_be_late=may_be_late)
@@ -75,14 +75,14 @@ def find(
     )
 
 
-def _scope(org_id: UUID, query: Query) -> Scope:
+def _scope(org_id: UUID, query: ParsedQuery) -> SearchScope:
     """Where to look: in the few documents that fulfil the filters, or in all, where many do."""
     if not query.filters:
-        return Scope(org_id)
+        return SearchScope(org_id)
     documents = filtered.few(org_id, query, DOCUMENTS_SEARCHED_MAX)
     if documents is not None:
-        return Scope(org_id, documents)
-    return Scope(org_id, matching=lambda ids: filtered.which(org_id, query, ids))
+        return SearchScope(org_id, documents)
+    return SearchScope(org_id, matching=lambda ids: filtered.which(org_id, query, ids))
 
 
 def _embedders(services: Services, org_id: UUID) -> list[Embedder]:

@@ -8,8 +8,8 @@ from sqlalchemy import TextClause, Uuid, bindparam, text
 
 from webapp.batches import batches
 from webapp.db import session
-from webapp.search.match import Atom, Match
-from webapp.search.scope import Scope
+from webapp.search.match import Atom, TermMatch
+from webapp.search.scope import SearchScope
 
 # SQLite takes no more values in one statement.
 _IDS_PER_STATEMENT = 10_000
@@ -34,7 +34,7 @@ _IN_DOCUMENTS = _statement(**_OF_DOCUMENTS).bindparams(bindparam("documents", ty
 _IN_IDS = _statement(**_AMONG).bindparams(bindparam("among", type_=Uuid, expanding=True))
 
 
-def holding(scope: Scope, match: Match, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
+def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
     """The passages that match, best first; only those of `among` where that is given."""
     values: dict[str, Any] = {"wanted": expression(match), "org_id": scope.org_id, "limit": limit}
     if among is not None:
@@ -48,7 +48,7 @@ def holding(scope: Scope, match: Match, limit: int, among: Sequence[UUID] | None
     return [row.id for row in session().execute(_ANYWHERE, values)]
 
 
-def expression(match: Match) -> str:
+def expression(match: TermMatch) -> str:
     """The expression of FTS5: each atom a string, so that nothing in it is syntax."""
     groups = " AND ".join(_one_of(group) for group in match.groups)
     return f"({groups}) NOT {_one_of(match.without)}" if match.without else groups

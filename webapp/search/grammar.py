@@ -60,7 +60,7 @@ class Mistake(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class LooseWord:
     """What stands between two spaces; it may hold punctuation, as in "KX-4711-B"."""
 
     text: str
@@ -101,11 +101,11 @@ class Filter:
         return f"{self.name}:{self.value}" if is_plain else f'{self.name}:"{self.value}"'
 
 
-Term = Word | Prefix | Phrase | Filter
+Term = LooseWord | Prefix | Phrase | Filter
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TermGroup:
     """Terms of which one is enough; most groups have one term. An excluded group has exactly one."""
 
     terms: tuple[Term, ...]
@@ -122,18 +122,18 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ParsedQuery:
     """All that is wanted at once."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[TermGroup, ...] = ()
 
     @property
-    def filters(self) -> tuple[Group, ...]:
+    def filters(self) -> tuple[TermGroup, ...]:
         """What documents must have."""
         return tuple(group for group in self.groups if group.is_filter)
 
     @property
-    def contents(self) -> tuple[Group, ...]:
+    def contents(self) -> tuple[TermGroup, ...]:
         """What must be written in them."""
         return tuple(group for group in self.groups if not group.is_filter)
 
@@ -141,12 +141,12 @@ class Query:
         return " ".join(map(str, self.groups))
 
 
-def parse(text: str) -> Query:
+def parse(text: str) -> ParsedQuery:
     """Read a query; Mistake where something in it can't be understood."""
     if len(text.rstrip()) > QUERY_CHARACTERS_MAX:
         raise Mistake(MistakeCode.TOO_LONG, QUERY_CHARACTERS_MAX + 1)
     plain = _CONTROL.sub(" ", text).translate(_PLAIN)
-    groups: list[Group] = []
+    groups: list[TermGroup] = []
     or_at: int | None = None
     for token in _Reader(plain).tokens():
         if token.is_or:
@@ -162,22 +162,22 @@ def parse(text: str) -> Query:
         raise Mistake(MistakeCode.LONELY_OR, or_at)
     if sum(len(group.terms) for group in groups) > TERMS_MAX and any(_is_operator(group) for group in groups):
         raise Mistake(MistakeCode.TOO_MANY_TERMS, groups[TERMS_MAX // 2].position)
-    return Query(tuple(groups))
+    return ParsedQuery(tuple(groups))
 
 
-def _is_operator(group: Group) -> bool:
+def _is_operator(group: TermGroup) -> bool:
     """Whether it must be obeyed: of a long question in words alone, some words may stay without effect."""
-    return group.is_excluded or len(group.terms) > 1 or not isinstance(group.terms[0], Word)
+    return group.is_excluded or len(group.terms) > 1 or not isinstance(group.terms[0], LooseWord)
 
 
-def _joined(before: Group, after: Group | None, or_at: int) -> Group:
+def _joined(before: TermGroup, after: TermGroup | None, or_at: int) -> TermGroup:
     if after is None:
         raise Mistake(MistakeCode.LONELY_OR, or_at)
     if before.is_excluded or after.is_excluded:
         raise Mistake(MistakeCode.EXCLUDED_OR, or_at)
     if before.is_filter != after.is_filter:
         raise Mistake(MistakeCode.MIXED_OR, or_at)
-    return Group((*before.terms, *after.terms), position=before.position)
+    return TermGroup((*before.terms, *after.terms), position=before.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class _Token:
     """OR, or a term; neither is punctuation."""
 
     position: int
-    group: Group | None = None
+    group: TermGroup | None = None
     is_or: bool = False
 
 
@@ -206,7 +206,7 @@ class _Reader:
             if term is None:
                 yield _Token(start + 1, is_or=self._text[start : self._at] == _OR)
             else:
-                yield _Token(start + 1, Group((term,), is_excluded, start + 1))
+                yield _Token(start + 1, TermGroup((term,), is_excluded, start + 1))
 
     def _skip_spaces(self) -> bool:
         while self._at < len(self._text) and self._text[self._at].isspace():
@@ -272,7 +272,7 @@ class _Reader:
             if sum(map(str.isalnum, begins)) < PREFIX_CHARACTERS_MIN or not begins[-1].isalnum():
                 raise Mistake(MistakeCode.SHORT_PREFIX, start + 1)
             return Prefix(begins)
-        return Word(word) if _says_something(word) else None
+        return LooseWord(word) if _says_something(word) else None
 
 
 def _says_something(text: str) -> bool:

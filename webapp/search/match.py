@@ -12,7 +12,7 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TermMatch:
     """Of each tuple in `must` one atom, one of `any_of` where there are some, and none of `without`."""
 
     must: tuple[tuple[Atom, ...], ...] = ()

@@ -15,9 +15,9 @@ from sqlalchemy import select, tuple_
 
 from webapp.batches import batches
 from webapp.db import session
-from webapp.search.match import Atom, Match
+from webapp.search.match import Atom, TermMatch
 from webapp.search.model import Chunk
-from webapp.search.scope import Scope
+from webapp.search.scope import SearchScope
 from webapp.search.words import holding, in_a_row, plain_words, which_hold
 
 CANDIDATES_MAX = 300
@@ -49,7 +49,7 @@ class _Read:
         return plain_words(self.text[-EDGE_CHARACTERS:])
 
 
-def exactly(scope: Scope, ids: Collection[UUID], phrases: Sequence[Sequence[str]]) -> list[UUID]:
+def exactly(scope: SearchScope, ids: Collection[UUID], phrases: Sequence[Sequence[str]]) -> list[UUID]:
     """Of these passages, in their order, those that have one phrase of each tuple word for word."""
     if not phrases or not ids:
         return list(ids)
@@ -62,18 +62,18 @@ def exactly(scope: Scope, ids: Collection[UUID], phrases: Sequence[Sequence[str]
     ]
 
 
-def with_phrase(scope: Scope, phrase: str, without: tuple[Atom, ...] = ()) -> list[UUID]:
+def with_phrase(scope: SearchScope, phrase: str, without: tuple[Atom, ...] = ()) -> list[UUID]:
     """The passages that hold a phrase, best first; then those where it begins, and goes on in the next one."""
-    whole = Match(((Atom(phrase),),), without=without)
+    whole = TermMatch(((Atom(phrase),),), without=without)
     found = exactly(scope, holding(scope, whole, CANDIDATES_MAX), [[phrase]])
     if not found:
         # The address of a link may stand between, and PostgreSQL reads some words together, such as "and/or".
         words = tuple((Atom(word),) for word in dict.fromkeys(_WORD.findall(phrase)))
-        found = exactly(scope, holding(scope, Match(words, without=without), CANDIDATES_MAX), [[phrase]])
+        found = exactly(scope, holding(scope, TermMatch(words, without=without), CANDIDATES_MAX), [[phrase]])
     return list(dict.fromkeys([*found, *_crossing(scope, phrase, without)]))
 
 
-def _crossing(scope: Scope, phrase: str, without: tuple[Atom, ...]) -> list[UUID]:
+def _crossing(scope: SearchScope, phrase: str, without: tuple[Atom, ...]) -> list[UUID]:
     """Where a phrase begins in one passage and ends in the next: both, the first one first."""
     row, parts = plain_words(phrase), [part for part in phrase.split() if plain_words(part)]
     if len(parts) < 2:
@@ -88,12 +88,12 @@ def _crossing(scope: Scope, phrase: str, without: tuple[Atom, ...]) -> list[UUID
     found = list(dict.fromkeys(each.id for pair in crossing for each in pair))
     if not without:
         return found
-    excluded = which_hold(scope, Match(any_of=without), found)
+    excluded = which_hold(scope, TermMatch(any_of=without), found)
     return [chunk_id for chunk_id in found if chunk_id not in excluded]
 
 
-def _with(scope: Scope, parts: Sequence[str], without: tuple[Atom, ...]) -> list[UUID]:
-    return holding(scope, Match(((Atom(" ".join(parts)),),), without=without), HALVES_MAX)
+def _with(scope: SearchScope, parts: Sequence[str], without: tuple[Atom, ...]) -> list[UUID]:
+    return holding(scope, TermMatch(((Atom(" ".join(parts)),),), without=without), HALVES_MAX)
 
 
 def _crosses(row: Sequence[str], one: _Read, other: _Read) -> bool:
@@ -113,7 +113,7 @@ def _read(org_id: UUID, ids: Iterable[UUID]) -> list[_Read]:
     ]
 
 
-def _neighbours(scope: Scope, wanted: Iterable[tuple[_Read, int]]) -> dict[tuple[UUID, int], _Read]:
+def _neighbours(scope: SearchScope, wanted: Iterable[tuple[_Read, int]]) -> dict[tuple[UUID, int], _Read]:
     """The passages right before or behind these, by their places."""
     places = sorted({(each.document_id, each.ordinal + step) for each, step in wanted})
     columns: Any = select(Chunk.id, Chunk.document_id, Chunk.ordinal, Chunk.text)

@@ -18,9 +18,9 @@ from webapp.documents.model import Document
 from webapp.search.floors import floor_of
 from webapp.search.model import Chunk
 from webapp.search.phrases import exactly, with_phrase
-from webapp.search.scope import Matching, Scope
+from webapp.search.scope import Matching, SearchScope
 from webapp.search.vectors import QueryVector, nearest
-from webapp.search.wanted import Wanted
+from webapp.search.wanted import WantedPassages
 from webapp.search.words import holding, plain_words, which_hold
 
 # Of each list. Always the same number, so that pages of one search follow each other.
@@ -55,7 +55,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundHits:
     """Some of the hits, and whether there are more."""
 
     hits: Sequence[Hit]
@@ -63,8 +63,14 @@ class Found:
 
 
 def search(
-    scope: Scope, wanted: Wanted, vectors: Sequence[QueryVector], limit: int, folder: Path, *, start: int = 0
-) -> Found:
+    scope: SearchScope,
+    wanted: WantedPassages,
+    vectors: Sequence[QueryVector],
+    limit: int,
+    folder: Path,
+    *,
+    start: int = 0,
+) -> FoundHits:
     """The published passages that answer best, from number `start` on; without a vector by words alone.
 
     There is one vector for each model whose vectors the org has. Each passage has one of them, so
@@ -73,12 +79,12 @@ def search(
     `folder` is where the matrices lie on SQLite (`DATA_DIR/index`).
     """
     if wanted.is_empty or limit < 1 or scope.is_empty:
-        return Found([])
+        return FoundHits([])
     ordered = _in_order(_Gathering(scope, wanted, folder), vectors)
     if scope.matching is not None:
         ordered = _of_matching(scope.org_id, scope.matching, ordered)
     shown = ordered[start : start + limit]
-    return Found(_hits(scope.org_id, shown), len(ordered) > start + limit)
+    return FoundHits(_hits(scope.org_id, shown), len(ordered) > start + limit)
 
 
 def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[tuple[UUID, float]]:
@@ -112,7 +118,7 @@ def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[t
 class _Gathering:
     """The lists of passages that one search finds, each best first."""
 
-    def __init__(self, scope: Scope, wanted: Wanted, folder: Path) -> None:
+    def __init__(self, scope: SearchScope, wanted: WantedPassages, folder: Path) -> None:
         self.scope = scope
         self.wanted = wanted
         self._folder = folder

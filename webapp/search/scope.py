@@ -9,7 +9,7 @@ Matching = Callable[[Collection[UUID]], Collection[UUID]]
 
 
 @dataclass(frozen=True)
-class Scope:
+class SearchScope:
     """An org; `documents` where only these are searched; `matching` where what was found is looked through.
 
     Few documents are searched by themselves. Where many documents fulfil a filter, the best passages of all are

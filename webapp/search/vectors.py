@@ -12,7 +12,7 @@ from sqlalchemy import Uuid, bindparam, text
 
 from webapp.db import Embedding, ask_postgresql, is_postgresql, session
 from webapp.search import matrix
-from webapp.search.scope import Scope
+from webapp.search.scope import SearchScope
 
 Vector = NDArray[np.float32]
 
@@ -32,20 +32,20 @@ class QueryVector:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearPassage:
     """A passage, and the cosine of its vector with the query's."""
 
     id: UUID
     cosine: float
 
 
-def nearest(scope: Scope, wanted: QueryVector, limit: int, folder: Path) -> list[Near]:
+def nearest(scope: SearchScope, wanted: QueryVector, limit: int, folder: Path) -> list[NearPassage]:
     """The passages that come nearest, best first; `folder` is where SQLite's matrices lie."""
     if scope.is_empty:
         return []
     if not is_postgresql():
         found = matrix.nearest(folder, scope.org_id, wanted.model, wanted.values, limit, scope.documents)
-        return [Near(*each) for each in found]
+        return [NearPassage(*each) for each in found]
     has_index = INDEXED_MODELS.get(wanted.model) == len(wanted.values)
     if scope.documents is None and has_index and is_large(scope.org_id):
         return _by_index(scope.org_id, wanted, limit)
@@ -65,7 +65,7 @@ def is_large(org_id: UUID) -> bool:
     return row is not None and row[0] > EXACT_CHUNKS_MAX
 
 
-def _by_comparing(scope: Scope, wanted: QueryVector, limit: int) -> list[Near]:
+def _by_comparing(scope: SearchScope, wanted: QueryVector, limit: int) -> list[NearPassage]:
     values = {"org_id": scope.org_id, "model": wanted.model, "wanted": wanted.values, "limit": limit}
     only = ""
     if scope.documents is not None:
@@ -90,7 +90,7 @@ _SCAN_ON = text(
 _SORT_AGAIN = text("SELECT set_config('enable_sort', 'on', true)")
 
 
-def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[Near]:
+def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[NearPassage]:
     dimensions = INDEXED_MODELS[wanted.model]
     distance = f"embedding::vector({dimensions}) <=> CAST(:wanted AS vector({dimensions}))"
     # Relaxed order is nearly right: the outer ORDER BY makes it right. Both names are our own.
@@ -111,6 +111,6 @@ def scanning_on() -> Iterator[None]:
     session().execute(_SORT_AGAIN)
 
 
-def _near(statement: str, values: Mapping[str, object]) -> list[Near]:
+def _near(statement: str, values: Mapping[str, object]) -> list[NearPassage]:
     typed = text(statement).bindparams(bindparam("org_id", type_=Uuid), bindparam("wanted", type_=Embedding()))
-    return [Near(row.id, 1.0 - float(row.distance)) for row in session().execute(typed.columns(id=Uuid), values)]
+    return [NearPassage(row.id, 1.0 - float(row.distance)) for row in session().execute(typed.columns(id=Uuid), values)]

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from webapp.search.grammar import Filter, Group, Phrase, Prefix, Query, Term, Word
-from webapp.search.match import Atom, Match
+from webapp.search.grammar import Filter, LooseWord, ParsedQuery, Phrase, Prefix, Term, TermGroup
+from webapp.search.match import Atom, TermMatch
 from webapp.search.words import identifiers, query_terms, query_words
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedPassages:
     """The part of a query that is about contents.
 
     Loose words need not all be there: a passage that means the same is found, too. Phrases, beginnings of words and
@@ -39,27 +39,27 @@ class Wanted:
         """The loose words that say something about a subject."""
         return query_words(self.words)
 
-    def all_words(self) -> Match:
+    def all_words(self) -> TermMatch:
         """Passages with each telling word, and each code and number as a whole."""
         return self.having(*((Atom(word),) for word in dict.fromkeys([*self.telling, *identifiers(self.words)])))
 
-    def some_words(self) -> Match:
+    def some_words(self) -> TermMatch:
         """Passages with one of the words at least."""
         terms = tuple(map(Atom, query_terms(self.words)))
-        return Match(self.required, terms, self.without)
+        return TermMatch(self.required, terms, self.without)
 
-    def exact(self) -> Match:
+    def exact(self) -> TermMatch:
         """Passages with all numbers, codes and addresses; nothing where there are none."""
         named = identifiers(self.words)
-        return self.having(*((Atom(each),) for each in named)) if named else Match()
+        return self.having(*((Atom(each),) for each in named)) if named else TermMatch()
 
-    def having(self, *groups: tuple[Atom, ...]) -> Match:
+    def having(self, *groups: tuple[Atom, ...]) -> TermMatch:
         """Passages with all that is required, and these."""
-        return Match((*self.required, *groups), without=self.without)
+        return TermMatch((*self.required, *groups), without=self.without)
 
-    def excluded(self) -> Match:
+    def excluded(self) -> TermMatch:
         """Passages with one of those that must not be there."""
-        return Match(any_of=self.without)
+        return TermMatch(any_of=self.without)
 
     @property
     def marked(self) -> list[str]:
@@ -67,11 +67,11 @@ class Wanted:
         return query_words(" ".join([self.words, *(atom.text for group in self.required for atom in group)]))
 
 
-def wanted_of(query: Query) -> Wanted:
+def wanted_of(query: ParsedQuery) -> WantedPassages:
     """What is wanted of passages; the filters are about documents."""
     contents = query.contents
     required = [group for group in contents if not group.is_excluded and not _is_loose(group)]
-    return Wanted(
+    return WantedPassages(
         text=" ".join(_text(term) for group in contents if not group.is_excluded for term in group.terms),
         words=" ".join(_text(group.terms[0]) for group in contents if _is_loose(group)),
         required=tuple(_atoms(group) for group in required),
@@ -84,11 +84,11 @@ def wanted_of(query: Query) -> Wanted:
     )
 
 
-def _is_loose(group: Group) -> bool:
-    return not group.is_excluded and len(group.terms) == 1 and isinstance(group.terms[0], Word)
+def _is_loose(group: TermGroup) -> bool:
+    return not group.is_excluded and len(group.terms) == 1 and isinstance(group.terms[0], LooseWord)
 
 
-def _atoms(group: Group) -> tuple[Atom, ...]:
+def _atoms(group: TermGroup) -> tuple[Atom, ...]:
     return tuple(map(_atom, group.terms))
 
 

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from webapp.db import is_postgresql
 from webapp.search import fts5, tsquery
-from webapp.search.match import Match
-from webapp.search.scope import Scope
+from webapp.search.match import TermMatch
+from webapp.search.scope import SearchScope
 
 TERMS_MAX = 32
 IDENTIFIER_CHARACTERS_MIN = 3
@@ -69,21 +69,21 @@ def plain_words(text: str) -> list[str]:
     return _LETTERS.findall(plain.casefold())
 
 
-def holding(scope: Scope, match: Match, limit: int) -> list[UUID]:
+def holding(scope: SearchScope, match: TermMatch, limit: int) -> list[UUID]:
     """The passages that match, best first."""
     if not match or limit < 1 or scope.is_empty:
         return []
     return _held(scope, match, limit, None)
 
 
-def which_hold(scope: Scope, match: Match, ids: Collection[UUID]) -> set[UUID]:
+def which_hold(scope: SearchScope, match: TermMatch, ids: Collection[UUID]) -> set[UUID]:
     """Those of these passages that match."""
     if not match or not ids:
         return set()
     return set(_held(scope, match, len(ids), list(ids)))
 
 
-def _held(scope: Scope, match: Match, limit: int, among: Sequence[UUID] | None) -> list[UUID]:
+def _held(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None) -> list[UUID]:
     if is_postgresql():
         return tsquery.holding(scope, match, limit, among)
     return fts5.holding(scope, match, limit, among)
