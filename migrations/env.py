@@ -21,15 +21,15 @@ import webapp.accounts.model
 import webapp.documents.ledger_model
 import webapp.documents.model
 import webapp.documents.page_model
+import webapp.documents.tag_model
 import webapp.jobs.model
 import webapp.search.model
 import webapp.statistics.model  # noqa: F401 - the models of all packages make up the metadata
 from webapp.config import Settings
-from webapp.db import Base
+from webapp.db import Base, inside_words, passage_words
 from webapp.db.engines import prepare_sqlite
 from webapp.db.errors import trouble_of
 from webapp.db.grants import grant
-from webapp.db.inside_words import INDEX, prepare
 
 # Made by hand for one database each, so the models do not know them; or of expressions, which each database
 # gives back in words of its own.
@@ -45,7 +45,8 @@ NATIVE = {
     "chunks_fts_docsize",
     "chunks_fts_idx",
     "chunk_versions",
-    INDEX,
+    inside_words.INDEX,
+    passage_words.INDEX,
 }
 # Makes all tables of a new database. The migrations in the folder `earlier` bring databases from before it to the same.
 FIRST = "0010"
@@ -70,7 +71,8 @@ def run() -> None:
             _check_foreign_keys(connection)
             grant(connection, settings)
         _fill(connection)
-    prepare(engine, settings)
+    inside_words.prepare(engine, settings)
+    passage_words.prepare(engine, settings)
 
 
 def _fill(connection: Connection) -> None:

@@ -111,11 +111,12 @@ def test_no_view_shows_what_tables_hide(postgresql_database: DatabaseUnderTest) 
     assert _rows(postgresql_database.owner_url, query) == []
 
 
-def test_no_function_looks_with_anothers_rights(postgresql_database: DatabaseUnderTest) -> None:
+def test_one_function_looks_with_anothers_rights(postgresql_database: DatabaseUnderTest) -> None:
+    """It asks for the org by itself, which tests/search/test_passage_words.py tries."""
     query: LiteralString = """
         SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef
     """
-    assert _rows(postgresql_database.owner_url, query) == []
+    assert _rows(postgresql_database.owner_url, query) == [("docmill_passages_with",)]
 
 
 @pytest.mark.usefixtures("tenants")

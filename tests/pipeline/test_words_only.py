@@ -9,7 +9,9 @@ from webapp.library import reprocess
 from webapp.pipeline.handlers import HANDLERS
 from webapp.readers.extraction import DATA_VECTORS_MAX as VECTORS_MAX
 from webapp.search import words
+from webapp.search.match import Atom, TermMatch
 from webapp.search.model import CachedEmbedding
+from webapp.search.scope import SearchScope
 
 TABLE = b"n,who,what\n" + b"".join(b"%d,keeper %d,oil\n" % (n, n) for n in range(5_000))
 
@@ -24,7 +26,7 @@ def test_the_first_passages_alone_have_vectors(workplace: Workplace) -> None:
     assert len(workplace.all(CachedEmbedding)) == VECTORS_MAX
     assert document.embedding is not None
     with reading(workplace.org_id):
-        assert words.best_by_terms(workplace.org_id, ["4998"], 5) == [chunks[-1].id]
+        assert words.holding(SearchScope(workplace.org_id), TermMatch(((Atom("4998"),),)), 5) == [chunks[-1].id]
 
 
 def test_processing_again_changes_nothing(workplace: Workplace) -> None:

@@ -15,10 +15,13 @@ from webapp.accounts import orgs
 from webapp.db import reading, transaction
 from webapp.documents.model import Document
 from webapp.search import index
+from webapp.search.grammar import parse
 from webapp.search.index import IndexChange, NewChunk
 from webapp.search.model import Chunk
 from webapp.search.query import Hit, search
+from webapp.search.scope import SearchScope
 from webapp.search.vectors import QueryVector, nearest
+from webapp.search.wanted import wanted_of
 
 EMBEDDER = HashedWords()
 
@@ -92,14 +95,18 @@ class Searcher:
     org_id: UUID
     folder: Path
 
-    def by_words(self, text: str, limit: int = 10) -> list[Hit]:
+    def by_words(self, text: str, limit: int = 10, start: int = 0) -> list[Hit]:
         with reading(self.org_id):
-            return search(self.org_id, text, [], limit, self.folder)
+            return self._search(text, [], limit, start)
 
     def by_both(self, text: str, limit: int = 10) -> list[Hit]:
         vector = QueryVector(EMBEDDER.model, np.asarray(EMBEDDER.embed([text])[0], dtype=np.float32))
         with reading(self.org_id):
-            return search(self.org_id, text, [vector], limit, self.folder)
+            return self._search(text, [vector], limit)
+
+    def _search(self, text: str, vectors: list[QueryVector], limit: int, start: int = 0) -> list[Hit]:
+        wanted = wanted_of(parse(text))
+        return list(search(SearchScope(self.org_id), wanted, vectors, limit, self.folder, start=start).hits)
 
     def by_vector(self, text: str, limit: int = 10) -> list[str]:
         """The texts whose vectors come nearest."""
@@ -107,7 +114,9 @@ class Searcher:
 
     def near(self, model: str, vector: NDArray[np.float32], limit: int = 10) -> list[UUID]:
         with reading(self.org_id):
-            return nearest(self.org_id, QueryVector(model, vector), limit, self.folder)
+            return [
+                near.id for near in nearest(SearchScope(self.org_id), QueryVector(model, vector), limit, self.folder)
+            ]
 
     def texts(self, ids: Sequence[UUID]) -> list[str]:
         with reading(self.org_id) as opened:

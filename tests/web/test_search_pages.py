@@ -67,3 +67,29 @@ def test_htmx_gets_the_hits_alone(browser: Browser) -> None:
 def test_another_org_finds_nothing(people: People, shelf: list[str]) -> None:
     assert shelf
     assert read_json(people.program(org="Theirs").get("/search?q=wheat"))["hits"] == []
+
+
+def test_hits_come_in_pages(app: Flask, browser: Browser, program: Program) -> None:
+    use_hashed_words(app)
+    shelve(program, *((f"{number}.txt", f"Wheat number {number}.".encode()) for number in range(5)))
+    work_off(app)
+    first = read_json(program.get("/search?q=wheat&limit=3"))
+    rest = read_json(program.get(f"/search?q=wheat&limit=3&cursor={first['next_cursor']}"))
+    assert (len(first["hits"]), len(rest["hits"]), rest["next_cursor"]) == (3, 2, None)
+    assert len({hit["chunk_id"] for hit in [*first["hits"], *rest["hits"]]}) == 5
+    for wrong in (f"q=rye&cursor={first['next_cursor']}", "q=wheat&cursor=x", "q=wheat&cursor=9-9"):
+        assert program.get(f"/search?{wrong}").status_code == 422
+    page = browser.get("/search?q=wheat&limit=3").text
+    assert "Top 3 passages" in page
+    assert 'id="more-hits"' in page
+    assert "Back to the top" in browser.get(f"/search?q=wheat&limit=3&cursor={first['next_cursor']}").text
+
+
+def test_each_page_has_a_box_to_search_in(browser: Browser, shelf: list[str]) -> None:
+    for path in ("/", f"/documents/{shelf[0]}", "/account"):
+        assert 'id="topbar-q"' in browser.get(path).text
+    assert 'id="topbar-q"' not in browser.get("/search").text
+
+
+def test_a_lone_surrogate_is_no_fault(program: Program) -> None:
+    assert program.get("/search?q=%ED%A0%80").status_code == 200

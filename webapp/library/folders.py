@@ -3,7 +3,7 @@
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Subquery, Table, and_, func, literal_column, or_, select, union_all
+from sqlalchemy import ColumnElement, Subquery, Table, and_, func, literal_column, or_, select, union_all
 
 from webapp.db import session
 from webapp.documents.model import Document
@@ -55,11 +55,3 @@ def are_few(org_id: UUID, folder: str, few: int) -> bool:
     """Whether no more documents than that are of this folder and of those in it."""
     number = session().scalar(select(func.count()).select_from(having(org_id, folder, few + 1)))
     return (number or 0) <= few
-
-
-def has(org_id: UUID, document_id: ColumnElement[UUID], folder: str) -> ColumnElement[bool]:
-    """Whether a document is of this folder, asked for each document by itself, as `names.has_all` does."""
-    own = _documents.alias("own").c
-    found: Select[Any] = select(literal_column("1"))
-    found = found.where(own.org_id == org_id, own.id == document_id, is_within(folder, own.folder))
-    return found.limit(literal_column("1")).scalar_subquery() == literal_column("1")

@@ -10,7 +10,7 @@ that goes on behind what was looked at.
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, cast
@@ -33,7 +33,8 @@ from sqlalchemy import (
 from webapp.db import session
 from webapp.db.bounded import plan_by_indexes
 from webapp.documents.model import Document
-from webapp.library import folders, lookup, names
+from webapp.library import filtered, folders, lookup, names
+from webapp.library.filtered import Wish
 from webapp.library.lookup import DocumentRow
 from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter, listed_as
 
@@ -140,16 +141,16 @@ def page(
 ) -> GridPage:
     """A page of the grid. `cursor` is that of the page before, in the same order.
 
-    With `q`, only documents of whose name or title each word that was typed begins a word; with `folder`, only those of
-    that folder and of folders in it. A page that has a cursor is
-    not the last one, though it may have fewer rows than `limit`, or none.
+    With `q`, only documents that it means (webapp/library/filtered.py), Mistake where it is wrong; with `folder`, only
+    those of that folder and of folders in it. A page that has a cursor is not the last one, though it may have fewer
+    rows than `limit`, or none.
     """
     plan_by_indexes()
     order = _Order(org_id, [status] if status else WHOLE_LIBRARY, sort, cursor)
-    is_filtered = bool(q.strip() or folder)
-    found, next_cursor = (
-        _filtered(order, q, folder, limit) if is_filtered else _first(order, _walk(order, limit + 1), limit)
-    )
+    wanted = filtered.wish(org_id, q)
+    if wanted.is_nothing:
+        return GridPage([], None)
+    found, next_cursor = _filtered(order, wanted, folder, limit)
     return GridPage(lookup.rows(org_id, found), next_cursor)
 
 
@@ -162,33 +163,19 @@ def _first(order: _Order, ids: Select[Any], limit: int) -> _Found:
     return [row.id for row in rows[:limit]], Cursor.after(order.sort, last.value, last.id) if last else None
 
 
-@dataclass(frozen=True)
-class _Filter:
-    """What is asked of each document by itself."""
-
-    org_id: UUID
-    words: Sequence[str]
-    folder: str | None
-
-    def holds(self, id_: ColumnElement[UUID]) -> list[ColumnElement[bool]]:
-        """Whether a document has all the words, and is of the folder."""
-        conditions = names.has_all(self.org_id, id_, self.words)
-        return [*conditions, folders.has(self.org_id, id_, self.folder)] if self.folder else conditions
-
-
-def _filtered(order: _Order, q: str, folder: str | None, limit: int) -> _Found:
-    org_id, wanted = order.org_id, names.query_words(q)
-    if q.strip() and not wanted:
-        return [], None
-    if folder and folders.are_few(org_id, folder, FEW):
-        having = folders.having(org_id, folder, FEW)
-        return _first(order, _few(order, having, _Filter(org_id, wanted, None), limit + 1), limit)
-    rarest = names.rarest(org_id, wanted, FEW) if wanted else None
+def _filtered(order: _Order, wanted: Wish, folder: str | None, limit: int) -> _Found:
+    if folder and folders.are_few(order.org_id, folder, FEW):
+        return _first(order, _few(order, folders.having(order.org_id, folder, FEW), wanted, limit + 1), limit)
+    if folder:
+        wanted = replace(wanted, conditions=[*wanted.conditions, folders.is_within(folder)])
+    if not wanted.words and not wanted.conditions:
+        return _first(order, _walk(order, limit + 1), limit)
+    rarest = names.rarest(order.org_id, wanted.words, FEW) if wanted.words else None
     if rarest is not None and rarest.is_few:
-        others = [word for word in wanted if word != rarest.word]
-        having = names.having(org_id, rarest.word, FEW)
-        return _first(order, _few(order, having, _Filter(org_id, others, folder), limit + 1), limit)
-    found, next_cursor = _first(order, _walk_through(order, _Filter(org_id, wanted, folder), limit + 1), limit)
+        others = replace(wanted, words=[word for word in wanted.words if word != rarest.word])
+        having = names.having(order.org_id, rarest.word, FEW)
+        return _first(order, _few(order, having, others, limit + 1), limit)
+    found, next_cursor = _first(order, _walk_through(order, wanted, limit + 1), limit)
     return found, next_cursor or _end_of_walk(order)
 
 
@@ -212,23 +199,27 @@ def _sorted(order: _Order, rows: Select[Any], columns: Any, limit: int) -> Selec
     return rows.order_by(*order.sorted(columns.value, columns.id)).limit(literal_column(str(limit)))
 
 
-def _walk_through(order: _Order, wanted: _Filter, limit: int) -> Select[Any]:
-    """Of the next documents in the order those that are asked for."""
+def _walk_through(order: _Order, wanted: Wish, limit: int) -> Select[Any]:
+    """Of the next documents in the order those that have all the words, and fulfil all conditions."""
     walked = _walk(order, WALKED_MAX).subquery("walked").c
-    rows = select(walked.value, walked.id).where(*wanted.holds(walked.id))
+    rows = select(walked.value, walked.id).where(*names.has_all(order.org_id, walked.id, wanted.words))
+    rows = rows.where(*filtered.fulfils(walked.id, wanted.conditions))
     return _sorted(order, rows, walked, limit)
 
 
-def _few(order: _Order, having: Subquery, wanted: _Filter, limit: int) -> Select[Any]:
+def _few(order: _Order, having: Subquery, wanted: Wish, limit: int) -> Select[Any]:
     """All documents that have a rare word, or are of a small folder, looked up by their ids, and then sorted."""
     d = _documents.c
     # A value, not a join: that one a planner may turn around, and read all documents of a status for each id.
     of_document = select(order.column).where(
-        d.id == having.c.document_id, d.org_id == order.org_id, or_(*map(listed_as, order.statuses))
+        d.id == having.c.document_id,
+        d.org_id == order.org_id,
+        or_(*map(listed_as, order.statuses)),
+        *wanted.conditions,
     )
     found = (
         select(of_document.scalar_subquery().label("value"), having.c.document_id.label("id"))
-        .where(*wanted.holds(having.c.document_id))
+        .where(*names.has_all(order.org_id, having.c.document_id, wanted.words))
         .cte("found")
         .prefix_with("MATERIALIZED")
         .c

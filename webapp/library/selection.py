@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement, Select, Table, func, literal_column, selec
 from webapp.db import session
 from webapp.db.bounded import COUNTED_MAX, Count, plan_by_indexes, up_to_most
 from webapp.documents.model import Document
-from webapp.library import folders, lookup, names
+from webapp.library import filtered, folders, lookup, names
+from webapp.library.filtered import Wish
 from webapp.library.status_filter import StatusFilter, listed_as
 
 _documents = cast(Table, Document.__table__)
@@ -33,16 +34,17 @@ class Matching:
 def ids(org_id: UUID, wanted: Matching, *, after: UUID | None = None, limit: int = 200) -> list[UUID]:
     """The documents that are meant, the oldest first; `after` is the last id of those before."""
     plan_by_indexes()
-    words = names.query_words(wanted.q)
-    if wanted.q.strip() and not words:
+    wish = filtered.wish(org_id, wanted.q)
+    if wish.is_nothing:
         return []
+    words = wish.words
     id_ = _few(org_id, wanted, words)
     if id_ is None:
         # Most of them are meant, or at least one in some hundred: they are met soon.
         id_ = _documents.c.id
-        found = select(id_).where(*_of_org(org_id, wanted, _other_models(org_id, wanted)))
+        found = select(id_).where(*_of_org(org_id, wanted, _other_models(org_id, wanted)), *wish.conditions)
     else:
-        found = select(id_).where(_is_meant(id_, org_id, wanted))
+        found = select(id_).where(_is_meant(id_, org_id, wanted), *filtered.fulfils(id_, wish.conditions))
     # Asked for one document at a time: they are those of the rarest word, or of the walk.
     found = found.where(*names.has_all(org_id, id_, words))
     if after is not None:
@@ -70,22 +72,26 @@ def _few(org_id: UUID, wanted: Matching, words: Sequence[str]) -> ColumnElement[
 def count(org_id: UUID, wanted: Matching) -> Count:
     """How many documents are meant."""
     plan_by_indexes()
-    if not wanted.q.strip():
+    wish = filtered.wish(org_id, wanted.q)
+    if wish.is_nothing:
+        return Count()
+    if not wish.words:
         models = _other_models(org_id, wanted)
         if models is not None and not models:
             return Count()
-        matching = select(Document.id).where(*_of_org(org_id, wanted, models))
+        matching = select(Document.id).where(*_of_org(org_id, wanted, models), *wish.conditions)
         return Count.of(session().scalar(select(up_to_most(matching))))
-    words = names.query_words(wanted.q)
-    return _count_named(org_id, wanted, words) if words else Count()
+    return _count_named(org_id, wanted, wish)
 
 
-def _count_named(org_id: UUID, wanted: Matching, words: Sequence[str]) -> Count:
+def _count_named(org_id: UUID, wanted: Matching, wish: Wish) -> Count:
     """Of those that have the rarest word, as far as they are looked at."""
+    words = wish.words
     rarest = names.rarest(org_id, words, NAMED_MAX)
     having = names.having(org_id, rarest.word, NAMED_MAX)
     others = [word for word in words if word != rarest.word]
     matching = select(having.c.document_id).where(*names.has_all(org_id, having.c.document_id, others))
+    matching = matching.where(*filtered.fulfils(having.c.document_id, wish.conditions))
     if wanted.status is not None or wanted.model_not is not None or wanted.folder is not None:
         matching = matching.where(_is_meant(having.c.document_id, org_id, wanted))
     number = session().scalar(select(func.count()).select_from(matching.subquery()))

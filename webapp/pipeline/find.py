@@ -7,19 +7,23 @@ from uuid import UUID
 
 from webapp import db
 from webapp.jobs.interruptions import WaitReason
-from webapp.library import lookup
+from webapp.library import filtered, lookup
 from webapp.pipeline.paid_calls.query_vectors import NotAsked, query_vector
 from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Embedder
-from webapp.search.query import Hit, search
+from webapp.search.grammar import ParsedQuery, parse
+from webapp.search.query import FoundHits, Hit, search
+from webapp.search.scope import SearchScope
 from webapp.search.vectors import QueryVector
-from webapp.search.words import clean_query
+from webapp.search.wanted import wanted_of
 from webapp.services import Services
 
 _log = logging.getLogger(__name__)
 
 LIMIT = 20
 LIMIT_MAX = 100
+# So many documents that fulfil a filter are searched by themselves.
+DOCUMENTS_SEARCHED_MAX = 1_000
 
 
 @dataclass(frozen=True)
@@ -30,29 +34,55 @@ class SearchResult:
     words_only: bool = False
     reason: WaitReason | None = None
     """None where the provider does not answer."""
+    next_start: int | None = None
+    """The number of the next hit; None where there are no more."""
+    marked: Sequence[str] = ()
+    """The words that were looked for."""
 
 
-def find(services: Services, org_id: UUID, text: str, limit: int = LIMIT, *, may_be_late: bool = False) -> SearchResult:
-    """Search an org's published passages, perhaps as they were some seconds ago.
+def find(
+    services: Services, org_id: UUID, text: str, limit: int = LIMIT, *, start: int = 0, may_be_late: bool = False
+) -> SearchResult:
+    """Search an org's published passages, perhaps as they were some seconds ago; Mistake for a query that is wrong.
 
     No transaction is open while the query is embedded.
     """
-    query = clean_query(text)
-    if not query:
+    query = parse(text)
+    wanted = wanted_of(query)
+    if wanted.is_empty:
         return SearchResult([])
     reason, known = None, []
     for embedder in _embedders(services, org_id):
         try:
-            known.append(QueryVector(embedder.model, query_vector(services, org_id, embedder, query)))
+            known.append(QueryVector(embedder.model, query_vector(services, org_id, embedder, wanted.text)))
         except NotAsked as refusal:
             reason = refusal.reason
         except ProviderError as error:
             _log.warning("searching by words alone: %s %s", error.code, error.message)
     folder = services.settings.data_dir / "index"
-    hits = db.reading_late(
-        org_id, lambda: search(org_id, query, known, min(limit, LIMIT_MAX), folder), may_be_late=may_be_late
+    limit = min(limit, LIMIT_MAX)
+
+    def read() -> FoundHits:
+        return search(_scope(org_id, query), wanted, known, limit, folder, start=start)
+
+    found = db.reading_late(org_id, read, may_be_late=may_be_late)
+    return SearchResult(
+        found.hits,
+        words_only=not known,
+        reason=None if known else reason,
+        next_start=start + limit if found.has_more else None,
+        marked=wanted.marked,
     )
-    return SearchResult(hits, words_only=not known, reason=None if known else reason)
+
+
+def _scope(org_id: UUID, query: ParsedQuery) -> SearchScope:
+    """Where to look: in the few documents that fulfil the filters, or in all, where many do."""
+    if not query.filters:
+        return SearchScope(org_id)
+    documents = filtered.few(org_id, query, DOCUMENTS_SEARCHED_MAX)
+    if documents is not None:
+        return SearchScope(org_id, documents)
+    return SearchScope(org_id, matching=lambda ids: filtered.which(org_id, query, ids))
 
 
 def _embedders(services: Services, org_id: UUID) -> list[Embedder]:

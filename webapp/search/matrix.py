@@ -17,7 +17,7 @@ import hashlib
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,14 +52,18 @@ class Matrix:
     vectors: NDArray[np.float32]
     is_live: NDArray[np.bool_]
 
-    def nearest(self, wanted: NDArray[np.float32], limit: int) -> list[UUID]:
-        """The live rows with the largest dot products, best first."""
-        if not self.is_live.any():
+    def nearest(
+        self, wanted: NDArray[np.float32], limit: int, among: NDArray[np.bytes_] | None = None
+    ) -> list[tuple[UUID, float]]:
+        """The live rows with the largest dot products, best first; only those of `among` where that is given."""
+        is_wanted = self.is_live if among is None else self.is_live & np.isin(self.ids, among)
+        limit = min(limit, int(is_wanted.sum()))
+        if limit < 1:
             return []
-        scores = np.where(self.is_live, self.vectors @ wanted, -np.inf)
-        limit = min(limit, int(self.is_live.sum()))
+        scores = np.where(is_wanted, self.vectors @ wanted, -np.inf)
         best = np.argpartition(-scores, limit - 1)[:limit]
-        return [UUID(bytes=self.ids[row].ljust(16, b"\0")) for row in best[np.argsort(-scores[best], kind="stable")]]
+        best = best[np.argsort(-scores[best], kind="stable")]
+        return [(UUID(bytes=self.ids[row].ljust(16, b"\0")), float(scores[row])) for row in best]
 
 
 @dataclass
@@ -88,8 +92,15 @@ class _Shelf:
 _shelf = _Shelf()
 
 
-def nearest(folder: Path, org_id: UUID, model: str, wanted: NDArray[np.float32], limit: int) -> list[UUID]:
-    """The passages with the nearest vectors, as this transaction sees the rows."""
+def nearest(
+    folder: Path,
+    org_id: UUID,
+    model: str,
+    wanted: NDArray[np.float32],
+    limit: int,
+    documents: Sequence[UUID] | None = None,
+) -> list[tuple[UUID, float]]:
+    """The passages with the nearest vectors and how near they are, as this transaction sees the rows."""
     version = session().scalar(_VERSION, {"org_id": org_id})
     if version is None:
         return []
@@ -98,7 +109,14 @@ def nearest(folder: Path, org_id: UUID, model: str, wanted: NDArray[np.float32],
     if matrix is None:
         matrix = _in_step(place, org_id, model, version, len(wanted))
         _shelf.put(place, matrix)
-    return matrix.nearest(np.asarray(wanted, dtype=np.float32), limit)
+    among = None if documents is None else _ids_of(org_id, documents)
+    return matrix.nearest(np.asarray(wanted, dtype=np.float32), limit, among)
+
+
+def _ids_of(org_id: UUID, documents: Sequence[UUID]) -> NDArray[np.bytes_]:
+    """The ids of the passages of these documents, as 16 bytes each."""
+    as_hex = select(type_coerce(Chunk.id, String)).where(Chunk.org_id == org_id, Chunk.document_id.in_(documents))
+    return np.frombuffer(bytes.fromhex("".join(session().scalars(as_hex))), dtype=ID)
 
 
 def _in_step(place: Path, org_id: UUID, model: str, version: int, dimensions: int) -> Matrix:

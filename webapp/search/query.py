@@ -1,24 +1,39 @@
-"""Searches by words and by vectors, and fuses the two lists by rank."""
+"""Searches by words and by meaning, and puts what both find into one order.
 
-from collections.abc import Sequence
+Words come before meaning: first the passages that hold the whole question in a row, then those with all its codes and
+numbers, then those with all its words, then those with some words or the same meaning. Within each of these, ranks in
+the lists are added up.
+"""
+
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 from sqlalchemy import select
+from sqlalchemy.orm import defer
 
 from webapp.db import session
 from webapp.documents.model import Document
+from webapp.search.floors import floor_of
 from webapp.search.model import Chunk
+from webapp.search.phrases import exactly, with_phrase
+from webapp.search.scope import Matching, SearchScope
 from webapp.search.vectors import QueryVector, nearest
-from webapp.search.words import best_by_terms, clean_query, identifiers, query_terms, query_words
+from webapp.search.wanted import WantedPassages
+from webapp.search.words import holding, plain_words, which_hold
 
-CANDIDATES_MIN = 50
+# Of each list. Always the same number, so that pages of one search follow each other.
+CANDIDATES = 100
+# Of passages that must hold something, and of those that are looked through for a filter.
+REQUIRED_MAX = 1000
 # Ranks, not scores: those of the two legs cannot be compared.
 RANK_OFFSET = 60
 # Meaning finds more than words do, so words only help it, unless there is just one. An exact
 # number or code comes before everything else.
 MEANING_WEIGHT, WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 1.0, 0.5, 1.0, 2.0
+# Shorter questions are not looked for in a row across passages.
+ROW_WORDS_MIN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +54,136 @@ class Hit:
     title_is_guess: bool = False
 
 
-def search(org_id: UUID, text: str, vectors: Sequence[QueryVector], limit: int, folder: Path) -> list[Hit]:
-    """The org's published passages that answer best; without a vector by words alone.
+@dataclass(frozen=True)
+class FoundHits:
+    """Some of the hits, and whether there are more."""
+
+    hits: Sequence[Hit]
+    has_more: bool = False
+
+
+def search(
+    scope: SearchScope,
+    wanted: WantedPassages,
+    vectors: Sequence[QueryVector],
+    limit: int,
+    folder: Path,
+    *,
+    start: int = 0,
+) -> FoundHits:
+    """The published passages that answer best, from number `start` on; without a vector by words alone.
 
     There is one vector for each model whose vectors the org has. Each passage has one of them, so
     the lists of several models take turns and don't add up.
 
     `folder` is where the matrices lie on SQLite (`DATA_DIR/index`).
     """
-    query = clean_query(text)
-    if not query or limit < 1:
-        return []
-    candidates = max(CANDIDATES_MIN, 2 * limit)
-    words = query_words(query)
-    scores = fuse(
-        [
-            *((nearest(org_id, vector, candidates, folder), MEANING_WEIGHT) for vector in vectors),
-            (
-                best_by_terms(org_id, query_terms(query), candidates),
-                WORDS_WEIGHT if len(words) > 1 else SINGLE_WORD_WEIGHT,
-            ),
-            (best_by_terms(org_id, identifiers(query), candidates), EXACT_WEIGHT),
-        ]
-    )
-    best = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:limit]
-    return _hits(org_id, best, scores)
+    if wanted.is_empty or limit < 1 or scope.is_empty:
+        return FoundHits([])
+    ordered = _in_order(_Gathering(scope, wanted, folder), vectors)
+    if scope.matching is not None:
+        ordered = _of_matching(scope.org_id, scope.matching, ordered)
+    shown = ordered[start : start + limit]
+    return FoundHits(_hits(scope.org_id, shown), len(ordered) > start + limit)
+
+
+def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[tuple[UUID, float]]:
+    """All that was found with its score, best first."""
+    wanted = gathering.wanted
+    all_words = gathering.all_words()
+    words = all_words if len(all_words) >= gathering.depth else [*all_words, *gathering.some_words(all_words)]
+    near = [gathering.near(vector, has_known_words=bool(words)) for vector in vectors]
+    exact = gathering.exact()
+    weight = WORDS_WEIGHT if len(wanted.telling) > 1 else SINGLE_WORD_WEIGHT
+    scores = fuse([*((ids, MEANING_WEIGHT) for ids in near), (words, weight), (exact, EXACT_WEIGHT)])
+    found = set(all_words)
+    if len(all_words) >= gathering.depth:
+        found |= which_hold(gathering.scope, wanted.all_words(), scores.keys() - found)
+    row = gathering.row(all_words)
+    scores |= {chunk_id: 0.0 for chunk_id in row if chunk_id not in scores}
+    tiers = [set(row), set(exact), found]
+    places = {chunk_id: place for place, chunk_id in enumerate(row)}
+
+    def before(chunk_id: UUID) -> tuple[object, ...]:
+        return (
+            *(chunk_id not in tier for tier in tiers),
+            -scores[chunk_id],
+            places.get(chunk_id, len(places)),
+            chunk_id,
+        )
+
+    return [(chunk_id, scores[chunk_id]) for chunk_id in sorted(scores, key=before)]
+
+
+class _Gathering:
+    """The lists of passages that one search finds, each best first."""
+
+    def __init__(self, scope: SearchScope, wanted: WantedPassages, folder: Path) -> None:
+        self.scope = scope
+        self.wanted = wanted
+        self._folder = folder
+        self.depth = REQUIRED_MAX if wanted.required or scope.matching is not None else CANDIDATES
+        self._required = self._all_required() if wanted.required else None
+
+    def _all_required(self) -> list[UUID]:
+        """The passages with all that must be there."""
+        wanted = self.wanted
+        if len(wanted.required) == 1 and len(wanted.phrases) == 1 and len(wanted.phrases[0]) == 1:
+            # Alone, it may also go on in the next passage.
+            return with_phrase(self.scope, wanted.phrases[0][0], wanted.without)
+        return exactly(self.scope, holding(self.scope, wanted.having(), REQUIRED_MAX), wanted.phrases)
+
+    def near(self, vector: QueryVector, *, has_known_words: bool) -> list[UUID]:
+        """The passages that mean the same."""
+        least = floor_of(vector.model, has_known_words=has_known_words)
+        nearby = nearest(self.scope, vector, self.depth, self._folder)
+        if self._required is not None:
+            return self._among_required([each.id for each in nearby])
+        ids = [each.id for each in nearby if each.cosine >= least]
+        if not self.wanted.without:
+            return ids
+        excluded = which_hold(self.scope, self.wanted.excluded(), ids)
+        return [chunk_id for chunk_id in ids if chunk_id not in excluded]
+
+    def all_words(self) -> list[UUID]:
+        """The passages with all words; where there are none, those with what is required."""
+        if not self.wanted.words:
+            return list(self._required or ())
+        return self._among_required(holding(self.scope, self.wanted.all_words(), self.depth))
+
+    def some_words(self, known: Collection[UUID]) -> list[UUID]:
+        """The other passages with some of the words, or at least what is required."""
+        if not self.wanted.words:
+            return []
+        found = self._among_required(holding(self.scope, self.wanted.some_words(), self.depth))
+        rest = dict.fromkeys([*found, *(self._required or ())])
+        return [chunk_id for chunk_id in rest if chunk_id not in set(known)]
+
+    def exact(self) -> list[UUID]:
+        """The passages with all numbers and codes."""
+        return self._among_required(holding(self.scope, self.wanted.exact(), self.depth))
+
+    def row(self, all_words: Collection[UUID]) -> list[UUID]:
+        """The passages that hold the whole question, word for word, where it is one without operators."""
+        wanted = self.wanted
+        if not wanted.is_plain or len(plain_words(wanted.words)) < ROW_WORDS_MIN:
+            return []
+        return with_phrase(self.scope, wanted.words, wanted.without)
+
+    def _among_required(self, ids: Sequence[UUID]) -> list[UUID]:
+        if self._required is None:
+            return list(ids)
+        required = set(self._required)
+        return [chunk_id for chunk_id in ids if chunk_id in required]
+
+
+def _of_matching(org_id: UUID, matching: Matching, ordered: Sequence[tuple[UUID, float]]) -> list[tuple[UUID, float]]:
+    """Those of documents that fulfil the filters."""
+    ids = [chunk_id for chunk_id, _ in ordered]
+    rows = session().execute(select(Chunk.id, Chunk.document_id).where(Chunk.org_id == org_id, Chunk.id.in_(ids)))
+    documents = {row.id: row.document_id for row in rows}
+    kept = set(matching(set(documents.values())))
+    return [each for each in ordered if documents.get(each[0]) in kept]
 
 
 def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
@@ -75,13 +195,14 @@ def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
     return scores
 
 
-def _hits(org_id: UUID, ids: Sequence[UUID], scores: dict[UUID, float]) -> list[Hit]:
+def _hits(org_id: UUID, scored: Sequence[tuple[UUID, float]]) -> list[Hit]:
     columns = select(Chunk, Document.filename, Document.title, Document.title_is_guess).join(
         Document, (Document.org_id == Chunk.org_id) & (Document.id == Chunk.document_id)
     )
-    rows = session().execute(columns.where(Chunk.org_id == org_id, Chunk.id.in_(ids)))
+    ids = [chunk_id for chunk_id, _ in scored]
+    rows = session().execute(columns.where(Chunk.org_id == org_id, Chunk.id.in_(ids)).options(defer(Chunk.embedding)))
     found = {row.Chunk.id: row for row in rows}
-    return [_hit(*found[chunk_id], scores[chunk_id]) for chunk_id in ids if chunk_id in found]
+    return [_hit(*found[chunk_id], score) for chunk_id, score in scored if chunk_id in found]
 
 
 def _hit(chunk: Chunk, filename: str, title: str | None, is_guess: bool | None, score: float) -> Hit:

@@ -1,6 +1,6 @@
 """Finding passages by meaning: the ones whose vectors point where the query's does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from sqlalchemy import Uuid, bindparam, text
 
 from webapp.db import Embedding, ask_postgresql, is_postgresql, session
 from webapp.search import matrix
+from webapp.search.scope import SearchScope
 
 Vector = NDArray[np.float32]
 
@@ -30,13 +31,25 @@ class QueryVector:
     values: Vector
 
 
-def nearest(org_id: UUID, wanted: QueryVector, limit: int, folder: Path) -> list[UUID]:
-    """The passages of an org that come nearest, best first; `folder` is where SQLite's matrices lie."""
+@dataclass(frozen=True, slots=True)
+class NearPassage:
+    """A passage, and the cosine of its vector with the query's."""
+
+    id: UUID
+    cosine: float
+
+
+def nearest(scope: SearchScope, wanted: QueryVector, limit: int, folder: Path) -> list[NearPassage]:
+    """The passages that come nearest, best first; `folder` is where SQLite's matrices lie."""
+    if scope.is_empty:
+        return []
     if not is_postgresql():
-        return matrix.nearest(folder, org_id, wanted.model, wanted.values, limit)
-    if INDEXED_MODELS.get(wanted.model) == len(wanted.values) and is_large(org_id):
-        return _by_index(org_id, wanted, limit)
-    return _by_comparing(org_id, wanted, limit)
+        found = matrix.nearest(folder, scope.org_id, wanted.model, wanted.values, limit, scope.documents)
+        return [NearPassage(*each) for each in found]
+    has_index = INDEXED_MODELS.get(wanted.model) == len(wanted.values)
+    if scope.documents is None and has_index and is_large(scope.org_id):
+        return _by_index(scope.org_id, wanted, limit)
+    return _by_comparing(scope, wanted, limit)
 
 
 def is_large(org_id: UUID) -> bool:
@@ -52,12 +65,17 @@ def is_large(org_id: UUID) -> bool:
     return row is not None and row[0] > EXACT_CHUNKS_MAX
 
 
-def _by_comparing(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:
+def _by_comparing(scope: SearchScope, wanted: QueryVector, limit: int) -> list[NearPassage]:
+    values = {"org_id": scope.org_id, "model": wanted.model, "wanted": wanted.values, "limit": limit}
+    only = ""
+    if scope.documents is not None:
+        only, values["documents"] = "AND document_id = ANY(:documents)", list(scope.documents)
     # The CASE keeps vectors of another model, and so of another length, out of the comparison.
-    return _ids(
-        "SELECT id FROM chunks WHERE org_id = :org_id AND embedding_model = :model "
-        "ORDER BY CASE WHEN embedding_model = :model THEN embedding <=> CAST(:wanted AS vector) END, id LIMIT :limit",
-        {"org_id": org_id, "model": wanted.model, "wanted": wanted.values, "limit": limit},
+    distance = "CASE WHEN embedding_model = :model THEN embedding <=> CAST(:wanted AS vector) END"
+    return _near(
+        f"SELECT id, {distance} AS distance FROM chunks "  # noqa: S608
+        f"WHERE org_id = :org_id AND embedding_model = :model {only} ORDER BY distance, id LIMIT :limit",
+        values,
     )
 
 
@@ -72,15 +90,15 @@ _SCAN_ON = text(
 _SORT_AGAIN = text("SELECT set_config('enable_sort', 'on', true)")
 
 
-def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[UUID]:
+def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[NearPassage]:
     dimensions = INDEXED_MODELS[wanted.model]
     distance = f"embedding::vector({dimensions}) <=> CAST(:wanted AS vector({dimensions}))"
     # Relaxed order is nearly right: the outer ORDER BY makes it right. Both names are our own.
     with scanning_on():
-        return _ids(
+        return _near(
             f"WITH near AS MATERIALIZED (SELECT id, {distance} AS distance FROM chunks "  # noqa: S608
             f"WHERE org_id = :org_id AND embedding_model = '{wanted.model}' ORDER BY {distance} LIMIT :limit) "
-            "SELECT id FROM near ORDER BY distance, id",
+            "SELECT id, distance FROM near ORDER BY distance, id",
             {"org_id": org_id, "wanted": wanted.values, "limit": limit},
         )
 
@@ -93,6 +111,6 @@ def scanning_on() -> Iterator[None]:
     session().execute(_SORT_AGAIN)
 
 
-def _ids(statement: str, values: dict[str, object]) -> list[UUID]:
+def _near(statement: str, values: Mapping[str, object]) -> list[NearPassage]:
     typed = text(statement).bindparams(bindparam("org_id", type_=Uuid), bindparam("wanted", type_=Embedding()))
-    return [row.id for row in session().execute(typed.columns(id=Uuid), values)]
+    return [NearPassage(row.id, 1.0 - float(row.distance)) for row in session().execute(typed.columns(id=Uuid), values)]

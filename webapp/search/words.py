@@ -1,23 +1,20 @@
 """Finding passages by their words, with each database's own full-text index.
 
-What a person types is never query syntax: it is split into words here, and every word
-reaches the database as a value.
+What a person types never reaches a database as syntax: it is cut into terms before, and each term is a value.
 """
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
-from sqlalchemy import Uuid, bindparam, text
+from webapp.db import is_postgresql
+from webapp.search import fts5, tsquery
+from webapp.search.match import TermMatch
+from webapp.search.scope import SearchScope
 
-from webapp.db import is_postgresql, session
-
-QUERY_CHARACTERS_MAX = 1000
 TERMS_MAX = 32
 IDENTIFIER_CHARACTERS_MIN = 3
-
-_WORD = re.compile(r"\w+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Words that say nothing about a subject; PostgreSQL's dictionary knows its own.
 _COMMON = frozenset(
     re.findall(
@@ -27,16 +24,15 @@ _COMMON = frozenset(
         "which who why will with would you your",
     )
 )
-
-
-def clean_query(raw: str) -> str:
-    """What was typed, without what no database takes, and of a sensible length."""
-    return " ".join(_CONTROL.sub(" ", raw[: 4 * QUERY_CHARACTERS_MAX]).split())[:QUERY_CHARACTERS_MAX]
+_WORD = re.compile(r"\w+")
+_LETTERS = re.compile(r"[^\W_]+")
+# Addresses behind the words of a link are not read.
+_LINK = re.compile(r"\]\([^()\s]{0,2000}\)")
 
 
 def query_words(query: str) -> list[str]:
     """The words that tell something, each once; all of them where none does."""
-    words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(query)))
+    words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(query) if word.strip("_")))
     telling = [word for word in words if word not in _COMMON]
     return (telling or words)[:TERMS_MAX]
 
@@ -48,10 +44,14 @@ def query_terms(query: str) -> list[str]:
 
 
 def identifiers(query: str) -> list[str]:
-    """What hardly has a meaning and is meant exactly: numbers, and codes with digits in them."""
+    """What hardly has a meaning and is meant exactly: numbers, codes with digits in them, addresses."""
     parts = (_bare(part) for part in query.split())
-    exact = [part for part in parts if len(part) >= IDENTIFIER_CHARACTERS_MIN and any(map(str.isdigit, part))]
+    exact = [part for part in parts if len(part) >= IDENTIFIER_CHARACTERS_MIN and _is_exact(part)]
     return list(dict.fromkeys(exact))[:TERMS_MAX]
+
+
+def _is_exact(part: str) -> bool:
+    return "@" in part or any(map(str.isdigit, part))
 
 
 def _bare(part: str) -> str:
@@ -60,43 +60,35 @@ def _bare(part: str) -> str:
     return part[places[0][0] : places[-1][1]] if places else ""
 
 
-def best_by_terms(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]:
-    """The passages of an org that hold any of the terms, best first."""
-    if not terms:
+def plain_words(text: str) -> list[str]:
+    """A text's words as they are compared one by one: lower case, without accents and marks of Markdown."""
+    plain = _LINK.sub("] ", text)
+    if not plain.isascii():
+        decomposed = unicodedata.normalize("NFKD", plain)
+        plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    return _LETTERS.findall(plain.casefold())
+
+
+def holding(scope: SearchScope, match: TermMatch, limit: int) -> list[UUID]:
+    """The passages that match, best first."""
+    if not match or limit < 1 or scope.is_empty:
         return []
+    return _held(scope, match, limit, None)
+
+
+def which_hold(scope: SearchScope, match: TermMatch, ids: Collection[UUID]) -> set[UUID]:
+    """Those of these passages that match."""
+    if not match or not ids:
+        return set()
+    return set(_held(scope, match, len(ids), list(ids)))
+
+
+def _held(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None) -> list[UUID]:
     if is_postgresql():
-        return _on_postgresql(org_id, terms, limit)
-    return _on_sqlite(org_id, terms, limit)
+        return tsquery.holding(scope, match, limit, among)
+    return fts5.holding(scope, match, limit, among)
 
 
-def _on_postgresql(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]:
-    any_of = " || ".join(f"plainto_tsquery('english', :term{number})" for number in range(len(terms)))
-    # Made of numbered parameters alone. The rank is divided by the logarithm of the length (1).
-    statement = text(
-        f"SELECT id FROM chunks, (SELECT {any_of} AS wanted) AS query "  # noqa: S608
-        "WHERE org_id = :org_id AND words @@ wanted "
-        "ORDER BY ts_rank(words, wanted, 1) DESC, id LIMIT :limit"
-    )
-    values = {f"term{number}": term for number, term in enumerate(terms)}
-    found = session().execute(
-        statement.bindparams(bindparam("org_id", type_=Uuid)).columns(id=Uuid),
-        {"org_id": org_id, "limit": limit, **values},
-    )
-    return [row.id for row in found]
-
-
-_FTS5 = (
-    text(
-        "SELECT chunk_id AS id FROM chunks_fts JOIN chunks_fts_ids ON number = chunks_fts.rowid "
-        "WHERE chunks_fts MATCH :wanted AND org_id = :org_id "
-        "ORDER BY bm25(chunks_fts, 0.5, 1.0), chunk_id LIMIT :limit"
-    )
-    .bindparams(bindparam("org_id", type_=Uuid))
-    .columns(id=Uuid)
-)
-
-
-def _on_sqlite(org_id: UUID, terms: Sequence[str], limit: int) -> list[UUID]:
-    # In quotation marks a term is a string to FTS5, or several words in a row.
-    wanted = " OR ".join('"' + term.replace('"', " ") + '"' for term in terms)
-    return [row.id for row in session().execute(_FTS5, {"wanted": wanted, "org_id": org_id, "limit": limit})]
+def in_a_row(words: Sequence[str], text: Sequence[str]) -> bool:
+    """Whether a text, as words, has these words one right after the other."""
+    return f" {' '.join(words)} " in f" {' '.join(text)} "

@@ -16,6 +16,7 @@ from webapp.web.cookies import init_cookies
 from webapp.web.csrf import init_csrf
 from webapp.web.document import (
     audio_pages,
+    change_pages,
     connection_pages,
     document_pages,
     password_pages,
@@ -34,6 +35,8 @@ from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
 from webapp.web.ops import audit_pages, health, job_actions, job_pages, ops_pages, stage_pages, throughput_pages
 from webapp.web.ops.metrics import init_metrics
+from webapp.web.parameters import init_parameters
+from webapp.web.query_mistakes import init_mistakes
 from webapp.web.rates import init_rates
 from webapp.web.reads import init_reads
 from webapp.web.search import search_pages
@@ -43,6 +46,7 @@ _PAGES = (
     account_pages,
     audio_pages,
     audit_pages,
+    change_pages,
     connection_pages,
     document_pages,
     health,
@@ -70,6 +74,7 @@ def register_pages(app: Flask, settings: Settings) -> None:
     """Everything that answers HTTP, and the commands. The first one registered sees a request first."""
     app.json = _Json(app)
     init_errors(app)
+    init_mistakes(app)
     init_cookies(app, settings)
     init_exposure(app, settings)
     init_csrf(app)
@@ -78,6 +83,7 @@ def register_pages(app: Flask, settings: Settings) -> None:
     init_security(app, settings)
     init_rates(app, settings)
     init_access(app)
+    init_parameters(app)
     init_reads(app, settings)
     init_upload_seats(app, settings)
     init_uploads(app)

@@ -44,6 +44,11 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     ),
     "people_only": ("Only for people", "A program cannot do this with its token: sign in with a browser."),
     404: ("Not found", "There is nothing under this address, or it was deleted."),
+    "unknown_parameter": (
+        "That request could not be understood",
+        "It has a parameter that is unknown here.",
+    ),
+    "query": ("This search could not be understood", "Something in it is not as it should be."),
     "no_words": (
         "There is no searchable PDF of this document",
         "OCR read none of its pages on this machine. If an earlier version did, choose Reprocess first.",
@@ -140,6 +145,11 @@ def init_errors(app: Flask) -> None:
     for kind in DATABASE_ERRORS:
         app.register_error_handler(kind, _on_database_error)
     app.register_error_handler(Exception, _on_unexpected)
+
+
+def answer_problem(problem: Problem) -> Response:
+    """The answer to a problem, in the form that was asked for."""
+    return _answer(problem)
 
 
 def _on_http_error(error: HTTPException) -> Response:

@@ -52,6 +52,13 @@ def into_messages(response: Response) -> Response:
     return response
 
 
+def invalid(response: Response, target: str) -> Response:
+    """What was sent can't be used: the answer says so, and takes the place of the element that would have changed."""
+    response.status_code = 422
+    response.headers.update({"HX-Retarget": target, "HX-Reswap": "outerHTML", "HX-Reselect": target})
+    return response
+
+
 def leave_for(response: Response, url: str) -> Response:
     """Let the whole page go to another address."""
     response.headers["HX-Redirect"] = url

@@ -34,7 +34,7 @@ from webapp.web.markdown import RenderedPiece
 from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note, note_download
 from webapp.web.sentences import Sentence
-from webapp.web.shapes import document_json, run_json, status_json
+from webapp.web.shapes import run_json, status_json
 from webapp.web.spoken_language import as_checkpoint, asked_language
 
 pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id>")
@@ -84,7 +84,7 @@ def show(document_id: UUID) -> Response:
         is_partly_read = found.document.is_partly_read and not fragments.is_for_program()
         readings = page_readings(org, document_id, not_well=True) if is_partly_read else ()
     if fragments.is_for_program():
-        return jsonify({**document_json(found.view), "counts": found.counts, "searchable_pdf": found.has_words})
+        return jsonify(found.json())
     results.expect_run(found.document, results.asked_run())
     if found.document.is_kept:
         return show_section(found, "file", dict, kept=_why_kept(found.document))
@@ -351,6 +351,7 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "has_words": found.has_words,
         "live": found.view,
         "part_count": found.counts["parts"],
+        "tags": found.tags,
         "page_counts": found.pages,
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,

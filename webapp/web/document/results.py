@@ -6,7 +6,7 @@ another run's result has taken its place, that part is refused: the two would no
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,13 +16,14 @@ from flask import request, url_for
 
 from webapp.db import reading
 from webapp.documents.model import Document
-from webapp.library import lookup
+from webapp.library import lookup, tags
 from webapp.library.searchable import WORDS
 from webapp.search import connections, passages
 from webapp.web.access import org_id, services
 from webapp.web.document_view import DocumentView, document_views, run_seconds
 from webapp.web.errors import Problem
 from webapp.web.numbers import DIGITS_MAX
+from webapp.web.shapes import document_json
 
 _ID_BYTES = 16
 
@@ -48,6 +49,7 @@ class ShownResult:
     """Whether OCR read pages of it, of which a searchable PDF can be made."""
     pages_in_part: int = 0
     """How many pages were read in part."""
+    tags: Sequence[str] = ()
 
     @property
     def document(self) -> Document:
@@ -65,6 +67,11 @@ class ShownResult:
     def run_id(self) -> UUID | None:
         """The run whose result this is."""
         return self.document.published_run_id
+
+    def json(self) -> dict[str, Any]:
+        """All about the document, for programs."""
+        whole = {"counts": self.counts, "searchable_pdf": self.has_words, "tags": list(self.tags)}
+        return {**document_json(self.view), **whole}
 
     def cursor(self, start: int) -> str | None:
         """What asks for the part from number `start` on, of this result and no other."""
@@ -109,6 +116,7 @@ def find(document_id: UUID) -> ShownResult:
             "chunks": passages.count(org, document_id),
             "connections": connections.count(org, document_id),
         }
+        tag_names = tags.of_document(org, document_id)
     return ShownResult(
         view,
         published.finished_at if published else None,
@@ -116,6 +124,7 @@ def find(document_id: UUID) -> ShownResult:
         counts,
         has_words,
         in_part,
+        tag_names,
     )
 
 

@@ -12,12 +12,14 @@ from webapp.library import grid, lookup
 from webapp.library.folders import clean_folder
 from webapp.library.grid import Cursor, NoCursor, Sort
 from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter
+from webapp.search.grammar import QUERY_CHARACTERS_MAX, Mistake
 from webapp.web import fragments, kinds
 from webapp.web.access import org_id, services
 from webapp.web.document_view import DocumentView, document_views
 from webapp.web.errors import Problem
 from webapp.web.formatting import counts_json
 from webapp.web.numbers import whole_number
+from webapp.web.query_mistakes import sentence
 from webapp.web.reads import may_be_late
 from webapp.web.shapes import document_json
 
@@ -25,7 +27,7 @@ pages = Blueprint("library", __name__)
 
 PAGE_ROWS = 50
 PAGE_ROWS_MAX = 200
-_Q_CHARACTERS_MAX = 200
+_Q_CHARACTERS_MAX = QUERY_CHARACTERS_MAX + 1
 _RARE = {StatusFilter.PARTLY_READ, StatusFilter.KEPT, StatusFilter.TIMED_OUT}
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -84,6 +86,8 @@ class Grid:
     rows: list[DocumentView]
     counts: dict[StatusFilter, Count]
     next_cursor: Cursor | None
+    mistake: str | None = None
+    """What is wrong with the filter, in a sentence."""
 
     @property
     def library_is_empty(self) -> bool:
@@ -166,7 +170,18 @@ def listing() -> Response:
 
 
 def _show() -> Response:
-    shown = _grid(_query())
+    query = _query()
+    try:
+        return _answer(_grid(query))
+    except Mistake as mistake:
+        if fragments.is_for_program():
+            raise
+        org = org_id()
+        counts = reading_late(org, lambda: lookup.counts(org), may_be_late=may_be_late())
+        return fragments.invalid(_answer(Grid(query, [], counts, None, sentence(mistake))), "#results")
+
+
+def _answer(shown: Grid) -> Response:
     return fragments.answer(
         page="library/page.html",
         fragment="library/_grid.html",

@@ -8,6 +8,7 @@ from webapp.library.folders import clean_folder
 from webapp.library.reprocess import Queued, renew_vectors, reprocess_matching
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
+from webapp.search.grammar import QUERY_CHARACTERS_MAX
 from webapp.web import fragments
 from webapp.web.access import ops_only, org_id, services, writers_only
 from webapp.web.library.library_pages import choice
@@ -17,7 +18,7 @@ pages = Blueprint("reprocess", __name__)
 
 # Some seconds of work; for more, ask again or use the command.
 AT_ONCE_MAX = 1000
-_Q_CHARACTERS_MAX = 200
+_Q_CHARACTERS_MAX = QUERY_CHARACTERS_MAX + 1
 
 
 @pages.get("/documents/reprocess")

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, select
 from webapp.db import session
 from webapp.documents.model import Document, ProcessingRun
 from webapp.jobs.queue import JobQueue, JobSnapshot
-from webapp.library import grid
+from webapp.library import grid, names
 
 DOCUMENTS_MAX = 25
 RUNS_MAX = 100
@@ -24,10 +24,16 @@ def search(queue: JobQueue, org_id: UUID, q: str) -> list[JobSnapshot]:
             return [job] if job.org_id == org_id else []
         documents, runs = [wanted], [wanted]
     else:
-        documents, runs = [row.document.id for row in grid.page(org_id, q=q, limit=DOCUMENTS_MAX).rows], []
+        documents, runs = _named(org_id, q), []
     found = [*_of_org(org_id, _RUNS_OF_DOCUMENTS, documents), *_of_org(org_id, _RUNS, runs)]
     jobs = queue.of_runs(found) if found else []
     return sorted(jobs, key=lambda job: job.id, reverse=True)
+
+
+def _named(org_id: UUID, q: str) -> list[UUID]:
+    """The documents of this name. A file's name is no query: what has a meaning there has none here."""
+    words = names.query_words(q)
+    return [row.document.id for row in grid.page(org_id, q=" ".join(words), limit=DOCUMENTS_MAX).rows] if words else []
 
 
 def _as_id(q: str) -> UUID | None:

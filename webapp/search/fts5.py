@@ -1,0 +1,63 @@
+"""Asks SQLite's index of words, FTS5."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import TextClause, Uuid, bindparam, text
+
+from webapp.batches import batches
+from webapp.db import session
+from webapp.search.match import Atom, TermMatch
+from webapp.search.scope import SearchScope
+
+# SQLite takes no more values in one statement.
+_IDS_PER_STATEMENT = 10_000
+
+_FOUND = """
+    SELECT chunk_id AS id FROM chunks_fts
+    JOIN chunks_fts_ids ON number = chunks_fts.rowid
+    {join}
+    WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id {only}
+    ORDER BY bm25(chunks_fts, 0.5, 1.0), chunk_id LIMIT :limit
+"""
+_OF_DOCUMENTS = {"join": "JOIN chunks ON chunks.id = chunk_id", "only": "AND chunks.document_id IN :documents"}
+_AMONG = {"join": "", "only": "AND chunk_id IN :among"}
+
+
+def _statement(join: str = "", only: str = "") -> TextClause:
+    return text(_FOUND.format(join=join, only=only)).bindparams(bindparam("org_id", type_=Uuid))
+
+
+_ANYWHERE = _statement().columns(id=Uuid)
+_IN_DOCUMENTS = _statement(**_OF_DOCUMENTS).bindparams(bindparam("documents", type_=Uuid, expanding=True))
+_IN_IDS = _statement(**_AMONG).bindparams(bindparam("among", type_=Uuid, expanding=True))
+
+
+def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
+    """The passages that match, best first; only those of `among` where that is given."""
+    values: dict[str, Any] = {"wanted": expression(match), "org_id": scope.org_id, "limit": limit}
+    if among is not None:
+        parts = batches(among, _IDS_PER_STATEMENT)
+        return [
+            row.id for part in parts for row in session().execute(_IN_IDS.columns(id=Uuid), values | {"among": part})
+        ]
+    if scope.documents is not None:
+        found = session().execute(_IN_DOCUMENTS.columns(id=Uuid), values | {"documents": scope.documents})
+        return [row.id for row in found]
+    return [row.id for row in session().execute(_ANYWHERE, values)]
+
+
+def expression(match: TermMatch) -> str:
+    """The expression of FTS5: each atom a string, so that nothing in it is syntax."""
+    groups = " AND ".join(_one_of(group) for group in match.groups)
+    return f"({groups}) NOT {_one_of(match.without)}" if match.without else groups
+
+
+def _one_of(atoms: Sequence[Atom]) -> str:
+    return "(" + " OR ".join(map(_string, atoms)) + ")"
+
+
+def _string(atom: Atom) -> str:
+    # In quotation marks it is one word to FTS5, or several in a row.
+    return '"' + atom.text.replace('"', " ") + '"' + ("*" if atom.is_prefix else "")

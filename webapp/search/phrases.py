@@ -1,0 +1,125 @@
+"""Passages that hold words in a row, word for word, also where the row goes on in the next passage.
+
+The indexes find words in their stems, so what they find is compared again here. Where a row crosses from a passage into
+the next one, the first or the last half of its words is in one of the two: these are found, and put together with the
+passage before or behind.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select, tuple_
+
+from webapp.batches import batches
+from webapp.db import session
+from webapp.search.match import Atom, TermMatch
+from webapp.search.model import Chunk
+from webapp.search.scope import SearchScope
+from webapp.search.words import holding, in_a_row, plain_words, which_hold
+
+CANDIDATES_MAX = 300
+# Of each half of a row that crosses.
+HALVES_MAX = 500
+# A phrase that is longer beyond the end of a passage is not found across it.
+EDGE_CHARACTERS = 600
+_ROWS_PER_STATEMENT = 400
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A passage and its place."""
+
+    id: UUID
+    document_id: UUID
+    ordinal: int
+    text: str
+
+    @property
+    def first_words(self) -> list[str]:
+        """Its first words, more than a phrase has beyond a passage."""
+        return plain_words(self.text[:EDGE_CHARACTERS])
+
+    @property
+    def last_words(self) -> list[str]:
+        """Its last words; the very first of these may be cut."""
+        return plain_words(self.text[-EDGE_CHARACTERS:])
+
+
+def exactly(scope: SearchScope, ids: Collection[UUID], phrases: Sequence[Sequence[str]]) -> list[UUID]:
+    """Of these passages, in their order, those that have one phrase of each tuple word for word."""
+    if not phrases or not ids:
+        return list(ids)
+    rows = [[plain_words(phrase) for phrase in group] for group in phrases]
+    read = {each.id: plain_words(each.text) for each in _read(scope.org_id, ids)}
+    return [
+        chunk_id
+        for chunk_id in ids
+        if chunk_id in read and all(any(in_a_row(row, read[chunk_id]) for row in group) for group in rows)
+    ]
+
+
+def with_phrase(scope: SearchScope, phrase: str, without: tuple[Atom, ...] = ()) -> list[UUID]:
+    """The passages that hold a phrase, best first; then those where it begins, and goes on in the next one."""
+    whole = TermMatch(((Atom(phrase),),), without=without)
+    found = exactly(scope, holding(scope, whole, CANDIDATES_MAX), [[phrase]])
+    if not found:
+        # The address of a link may stand between, and PostgreSQL reads some words together, such as "and/or".
+        words = tuple((Atom(word),) for word in dict.fromkeys(_WORD.findall(phrase)))
+        found = exactly(scope, holding(scope, TermMatch(words, without=without), CANDIDATES_MAX), [[phrase]])
+    return list(dict.fromkeys([*found, *_crossing(scope, phrase, without)]))
+
+
+def _crossing(scope: SearchScope, phrase: str, without: tuple[Atom, ...]) -> list[UUID]:
+    """Where a phrase begins in one passage and ends in the next: both, the first one first."""
+    row, parts = plain_words(phrase), [part for part in phrase.split() if plain_words(part)]
+    if len(parts) < 2:
+        return []
+    half = (len(parts) + 1) // 2
+    begins = _read(scope.org_id, _with(scope, parts[:half], without))
+    ends = _read(scope.org_id, _with(scope, parts[-half:], without))
+    beside = _neighbours(scope, [*((each, 1) for each in begins), *((each, -1) for each in ends)])
+    pairs = [(each, beside.get((each.document_id, each.ordinal + 1))) for each in begins]
+    pairs += [(before, each) for each in ends if (before := beside.get((each.document_id, each.ordinal - 1)))]
+    crossing = [(one, other) for one, other in pairs if other is not None and _crosses(row, one, other)]
+    found = list(dict.fromkeys(each.id for pair in crossing for each in pair))
+    if not without:
+        return found
+    excluded = which_hold(scope, TermMatch(any_of=without), found)
+    return [chunk_id for chunk_id in found if chunk_id not in excluded]
+
+
+def _with(scope: SearchScope, parts: Sequence[str], without: tuple[Atom, ...]) -> list[UUID]:
+    return holding(scope, TermMatch(((Atom(" ".join(parts)),),), without=without), HALVES_MAX)
+
+
+def _crosses(row: Sequence[str], one: _Read, other: _Read) -> bool:
+    """Whether the row begins in the last words of one passage and ends in the first words of the next."""
+    before, after = one.last_words, other.first_words
+    return any(
+        before[-first:] == row[:first] and after[: len(row) - first] == row[first:] for first in range(1, len(row))
+    )
+
+
+def _read(org_id: UUID, ids: Iterable[UUID]) -> list[_Read]:
+    columns: Any = select(Chunk.id, Chunk.document_id, Chunk.ordinal, Chunk.text)
+    return [
+        _Read(row.id, row.document_id, row.ordinal, row.text)
+        for part in batches(ids, _ROWS_PER_STATEMENT)
+        for row in session().execute(columns.where(Chunk.org_id == org_id, Chunk.id.in_(part)))
+    ]
+
+
+def _neighbours(scope: SearchScope, wanted: Iterable[tuple[_Read, int]]) -> dict[tuple[UUID, int], _Read]:
+    """The passages right before or behind these, by their places."""
+    places = sorted({(each.document_id, each.ordinal + step) for each, step in wanted})
+    columns: Any = select(Chunk.id, Chunk.document_id, Chunk.ordinal, Chunk.text)
+    found: dict[tuple[UUID, int], _Read] = {}
+    for part in batches(places, _ROWS_PER_STATEMENT):
+        at = tuple_(Chunk.document_id, Chunk.ordinal).in_(part)
+        for row in session().execute(columns.where(Chunk.org_id == scope.org_id, at)):
+            found[row.document_id, row.ordinal] = _Read(row.id, row.document_id, row.ordinal, row.text)
+    return found

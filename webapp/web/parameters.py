@@ -1,0 +1,46 @@
+"""The parameters of the addresses that programs ask; an unknown one is refused with its name, never ignored."""
+
+from flask import Flask, request
+
+from webapp.web import fragments
+from webapp.web.errors import Problem
+
+_LIBRARY = ("q", "status", "sort", "cursor", "limit")
+_LIST = ("cursor", "start", "run")
+KNOWN: dict[str, tuple[str, ...]] = {
+    "library.index": _LIBRARY,
+    "library.listing": _LIBRARY,
+    "search.show": ("q", "cursor", "limit"),
+    "upload.create": ("language", "bulk"),
+    "reprocess.confirm": ("q", "status"),
+    "reprocess.matching": ("q", "status"),
+    "document.show": ("part", "page", "run"),
+    "document.status": ("view",),
+    "document.chunks": (*_LIST, "passage"),
+    "document.parts": _LIST,
+    "document.reprocess": ("language",),
+    "connections.show": (*_LIST, "kind"),
+    "picture.page": ("size",),
+    "jobs.index": ("q", "status", "stage", "code", "resolution", "cursor"),
+    "security.show": ("action", "cursor"),
+    "throughput.show": ("window",),
+    "account.sign_in": ("next",),
+}
+"""By endpoint; all others take none. Browsers are not checked: others add what they like to links to pages."""
+
+
+def init_parameters(app: Flask) -> None:
+    """Check each request of a program before it is answered."""
+    app.before_request(_check)
+
+
+def _check() -> None:
+    endpoint = request.endpoint
+    if not request.args or endpoint is None or endpoint == "static" or not fragments.is_for_program():
+        return
+    known = KNOWN.get(endpoint, ())
+    for name in request.args:
+        if name not in known:
+            takes = f"It takes: {', '.join(known)}." if known else "It takes none."
+            detail = f"This address has no parameter “{name[:100]}”. {takes}"
+            raise Problem(400, "unknown_parameter", detail=detail)
