@@ -10,11 +10,12 @@ import argparse
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench._naive_fields import ASKED, naive_fields
+from bench._rules import INVOICE, printed_pages, write_rules
 from bench._table import row, title
 from tests.invoices.held_out import HELD_OUT
 from tests.invoices.labelled import Labelled, labelled, write_pdfs
@@ -23,10 +24,8 @@ from tests.invoices.manuals import MANUALS
 from tests.invoices.noise import noisy
 from tests.invoices.scanned import scanned_pages
 from tests.invoices.score import JUNK, MISSING, RIGHT, WRONG, are_lines_right, counted, judged
-from webapp.readers.fields import measured
 from webapp.readers.fields.find import PAGES_MAX, find_fields
 from webapp.readers.fields.words import PageWords
-from webapp.readers.pdf.layout import layout_pages
 
 MUST_SCANNED = dict.fromkeys(("invoice_number", "invoice_date", "due_date", "total"), 0.92)
 MUST = {"invoice_number": 0.97, "invoice_date": 0.97, "due_date": 0.97, "total": 0.97}
@@ -80,14 +79,10 @@ def main(given: Sequence[str] | None = None) -> None:
             invoices = list(labelled(layouts, 1, arguments.seed))[:: arguments.scans]
             _show(_measure(name, invoices, read=scanned_pages), wanted=MUST_SCANNED)
     if arguments.write:
-        _write(found)
+        write_rules(sum((one.rules for one in found), Counter()), {INVOICE})
 
 
-def _printed_pages(path: Path) -> list[PageWords]:
-    return [page.words for page in layout_pages(str(path), _ALL, with_words=True) if page.words]
-
-
-def _measure(name: str, invoices: Sequence[Labelled], read: Reader = _printed_pages) -> Measured:
+def _measure(name: str, invoices: Sequence[Labelled], read: Reader = printed_pages) -> Measured:
     one = Measured(name, number=len(invoices))
     with tempfile.TemporaryDirectory() as folder:
         for invoice, path in zip(invoices, write_pdfs(invoices, Path(folder)), strict=True):
@@ -155,23 +150,9 @@ def _manuals() -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "document.pdf")
             path.write_bytes(write())
-            found = find_fields([page.words for page in layout_pages(str(path), _ALL, with_words=True) if page.words])
+            found = find_fields(printed_pages(path))
         number = len(found.fields)
         row(name, f"{number} fields", wanted="0", holds=not number, value=number, is_less_better=True)
-
-
-def _write(found: Iterable[Measured]) -> None:
-    rules: Counter[tuple[str, str]] = sum((one.rules for one in found), Counter())
-    shares = {
-        rule: (rules[rule, RIGHT], sum(count for (other, _), count in rules.items() if other == rule))
-        for rule in sorted({rule for rule, _ in rules})
-    }
-    path = Path(measured.__file__)
-    before, _, after = path.read_text(encoding="utf-8").partition("RIGHT: dict[str, tuple[int, int]] = {")
-    lines = "".join(f'\n    "{rule}": {counts},' for rule, counts in shares.items())
-    path.write_text(
-        f"{before}RIGHT: dict[str, tuple[int, int]] = {{{lines}\n}}{after[after.index('}') + 1 :]}", encoding="utf-8"
-    )
 
 
 if __name__ == "__main__":

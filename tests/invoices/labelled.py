@@ -13,6 +13,7 @@ from tests.invoices.facts import LANGUAGES, invoice
 from tests.invoices.layouts import Layout
 from tests.invoices.parts import Sheet
 from tests.invoices.wording import Wording
+from tests.papers.made import Made
 
 LONG = "two_pages"
 
@@ -77,13 +78,13 @@ def _truth(sheet: Sheet) -> dict[str, tuple[str, ...]]:
     return dict(said[kind] for kind in sorted(sheet.printed) if kind in said)
 
 
-def write_pdfs(invoices: Sequence[Labelled], folder: Path) -> list[Path]:
-    """Print the invoices with Chromium, each to a file of its own."""
+def write_pdfs(documents: Sequence[Labelled | Made], folder: Path) -> list[Path]:
+    """Print documents with Chromium, each to a file of its own."""
 
     def print_all(browser: Browser) -> list[Path]:
         page = browser.new_page()
         paths = []
-        for one in invoices:
+        for one in documents:
             page.set_content(one.html)
             path = folder / f"{one.name}.pdf"
             path.write_bytes(page.pdf(prefer_css_page_size=True))

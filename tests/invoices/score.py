@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from tests.invoices.labelled import Labelled
+from tests.papers.made import Made
 from webapp.readers.extraction import Field, Table
 from webapp.readers.fields.amounts import read_amount
 
@@ -14,7 +15,7 @@ _IN_GROUPS = frozenset({"invoice_number", "order_number", "iban", "account_numbe
 _LINE = ("description", "quantity", "price", "amount")
 
 
-def judged(one: Labelled, fields: Iterable[Field]) -> list[tuple[str, str, Field | None]]:
+def judged(one: Labelled | Made, fields: Iterable[Field]) -> list[tuple[str, str, Field | None]]:
     """Each true value as (kind, verdict, field), then what is no true value of any kind."""
     found: dict[str, list[Field]] = {}
     for field in fields:

@@ -17,6 +17,16 @@ _HEAD_CHARACTERS = 5_000
 # Where a document's date is from: a field of this kind, the header of a mail, a field that may mean another day, or,
 # where nothing better is there, the file's own metadata. The last two are guesses.
 INVOICE_DATE, MAIL_HEADER, DOUBTFUL_FIELD, METADATA = "invoice_date", "mail", "doubtful_field", "metadata"
+# Of each kind of document the field that all of them have, and no others: a total that is no receipt's is an invoice's.
+_KINDS = {
+    "purchase_date": "receipt",
+    "opening_balance": "bank_statement",
+    "closing_balance": "bank_statement",
+    "party": "contract",
+    "letter_date": "letter",
+    "total": "invoice",
+}
+_DAYS = (INVOICE_DATE, "purchase_date", "statement_date", "period_end", "contract_date", "letter_date")
 GUESSED_DATES = frozenset({DOUBTFUL_FIELD, METADATA})
 
 
@@ -67,15 +77,16 @@ def _title(extraction: Extraction) -> tuple[str | None, bool]:
 
 def _kind(fields: Sequence[Field], content_type: str) -> str | None:
     """What people call the document: by the fields that only one kind has, else by its family of files."""
-    # The rules for fields give a total to invoices alone.
-    return "invoice" if any(field.kind == "total" for field in fields) else filetype(content_type).family
+    found = {field.kind for field in fields}
+    return next((kind for field, kind in _KINDS.items() if field in found), filetype(content_type).family)
 
 
 def _dates(extraction: Extraction, content_type: str) -> Iterator[tuple[date, str]]:
     """The days that the document may be of, and where each is from, the strongest first."""
-    for field in extraction.fields:
-        if field.kind == INVOICE_DATE and (day := _day(field.normalized)):
-            yield day, DOUBTFUL_FIELD if field.doubt else INVOICE_DATE
+    for kind in _DAYS:
+        for field in extraction.fields:
+            if field.kind == kind and (day := _day(field.normalized)):
+                yield day, DOUBTFUL_FIELD if field.doubt else kind
     # A mailbox is of many days.
     if filetype(content_type).family == MAIL_FAMILY and (extraction.page_count or 1) == 1:
         yield from (

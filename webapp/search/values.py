@@ -41,7 +41,7 @@ _NAMES_ONE = re.compile(
 _KINDS = frozenset(
     {
         "invoice_number", "order_number", "customer_number", "contract_number", "delivery_note",
-        "iban", "account_number", "vat_number", "customer_vat_number", "email",
+        "receipt_number", "reference", "iban", "account_number", "vat_number", "customer_vat_number", "email",
     }
 )  # fmt: skip
 _CODE_DIGITS_MIN = 4

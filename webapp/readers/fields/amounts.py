@@ -29,6 +29,9 @@ _AMOUNT = re.compile(
 )
 _GAPS = re.compile("[ \u00a0\u202f\u2009'\u2019]")
 CURRENCY_WORD = re.compile(rf"[(\[]?(?:in )?(?:{_CURRENCY})[)\]]?:?", re.IGNORECASE)
+# Behind an amount of an account: on which side it was booked.
+_BOOKED = re.compile(r"[ \u00a0]?\b(CR|DR|Cr|Dr|H|S|C|D|Кт|Дт)\.?\Z")
+_DEBITS = frozenset({"dr", "s", "d", "дт"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,17 @@ def read_amount(text: str) -> Amount | None:
     sign = found["before"] or found["after"]
     has_cents = bool(re.search(r"[.,]\d\d\Z", found["number"]))
     return Amount(-value if is_negative else value, currency_code(sign) if sign else None, has_cents)
+
+
+def read_booked(text: str) -> Amount | None:
+    """Read an amount of an account, with its sign as banks write it: "1.234,56 S", "+50.00", "120.00 CR"."""
+    text = text.strip()
+    mark = _BOOKED.search(text)
+    found = read_amount(text[: mark.start()] if mark else text.removeprefix("+").removesuffix("+"))
+    if found is None or mark is None:
+        return found
+    is_debit = mark[1].casefold() in _DEBITS
+    return Amount(-abs(found.value) if is_debit else found.value, found.currency, found.has_cents)
 
 
 def currency_code(sign: str) -> str | None:

@@ -12,6 +12,10 @@ IBAN_LENGTHS = {
     "LT": 20, "LU": 20, "LV": 21, "MC": 27, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "SE": 24,
     "SI": 19, "SK": 24, "TR": 26, "UA": 29,
 }  # fmt: skip
+IBAN = re.compile(r"[A-Z]{2}\d{2}")
+"""What an IBAN begins with."""
+VAT = re.compile(r"[A-Z]{2}[A-Z0-9]{2}\d{6}")
+"""What a VAT number with the letters of its country begins with."""
 _IBAN_START = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{0,30}")
 _CODE = re.compile(r"[^\W_][\w./\u2013-]*")
 _VAT = re.compile(

@@ -24,6 +24,8 @@ class Value:
     code: str | None = None
     is_checked: bool = True
     """Whether its check digits are right, where it has some."""
+    until: FoundDate | None = None
+    """The last day, where the value is a period."""
     others: tuple[Decimal, ...] = ()
     """The other amounts of its row, such as what a tax is computed on."""
 

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import replace
 from decimal import Decimal
 
 from webapp.readers.fields.amounts import shown
+from webapp.readers.fields.choose import Days, Paper, in_order
+from webapp.readers.fields.codes import IBAN, VAT
 from webapp.readers.fields.dates import FoundDate
-from webapp.readers.fields.found import BARE, BELOW, BESIDE, BLOCK, INLINE, TITLE, WRAPPED, Candidate, Findings
+from webapp.readers.fields.found import Candidate, Findings
 from webapp.readers.fields.labels import folded_words, match_title
-from webapp.readers.fields.line_items import LineItems, find_line_items, without_items
+from webapp.readers.fields.line_items import find_line_items, without_items
 from webapp.readers.fields.pairs import find_bare, find_pairs
 from webapp.readers.fields.parties import Block, find_parties
 from webapp.readers.fields.ruled import RuledField, ruled_field
@@ -20,23 +21,12 @@ from webapp.readers.fields.words import Row
 from webapp.readers.fields.wraps import wrapped_pairs
 
 TITLE_ROWS = 60
-_RANKS = {TITLE: 0, WRAPPED: 0, INLINE: 1, BESIDE: 1, BELOW: 2, BLOCK: 3, BARE: 4}
-_IBAN = re.compile(r"[A-Z]{2}\d{2}")
 _EMAIL = re.compile(r"[^\s@]{1,64}@")
-_VAT = re.compile(r"[A-Z]{2}[A-Z0-9]{2}\d{6}")
 _PLACES = frozenset({"email", "phone", "vat_number"})
 """Kinds that both parties have."""
 
 
-@dataclass(frozen=True)
-class Invoice:
-    """The fields of an invoice, and its lines."""
-
-    found: tuple[RuledField, ...]
-    items: LineItems | None
-
-
-def read_invoice(rows: Sequence[Row]) -> Invoice | None:
+def read_invoice(rows: Sequence[Row]) -> Paper | None:
     """Read an invoice; None where the document is none."""
     if not _has_title(rows):
         return None
@@ -44,14 +34,14 @@ def read_invoice(rows: Sequence[Row]) -> Invoice | None:
     rows = without_items(rows, items)
     findings = find_pairs(rows)
     findings.candidates += wrapped_pairs(rows)
-    for kind, pattern in (("iban", _IBAN), ("email", _EMAIL), ("vat_number", _VAT)):
+    for kind, pattern in (("iban", IBAN), ("email", _EMAIL), ("vat_number", VAT)):
         findings.candidates += find_bare(rows, kind, pattern)
     totals = choose_totals(rows, findings, items)
     if not _is_invoice(findings, totals):
         return None
     head = [row for row in rows if items is None or row.place < items.taken[0].place]
     customer = find_parties(rows, head, findings)
-    return Invoice(tuple(_fields(rows, findings, totals, customer)), items)
+    return Paper(tuple(_fields(rows, findings, totals, customer)), items)
 
 
 def _has_title(rows: Sequence[Row]) -> bool:
@@ -67,25 +57,30 @@ def _is_invoice(findings: Findings, totals: Totals) -> bool:
 
 def _fields(rows: Sequence[Row], findings: Findings, totals: Totals, customer: Sequence[Block]) -> Iterator[RuledField]:
     chosen = _chosen(rows, findings, customer)
-    dates = _Dates(findings, totals)
+    is_american = totals.total is not None and totals.total.value.currency == "USD"
+    days = Days(findings.candidates, is_american=is_american)
     for kind, (name, _) in KINDS.items():
         if kind == "tax":
-            yield from (_tax_field(each, totals) for each in totals.taxes)
+            yield from (tax_field(each, totals) for each in totals.taxes)
         elif kind in {"net", "total"}:
             if found := totals.net if kind == "net" else totals.total:
                 yield _amount_field(found, name, totals)
         elif kind == "currency":
-            yield from _currency(totals)
+            yield from currency_field(totals)
         elif kind in chosen and kind not in NOT_SHOWN:
             day = chosen[kind].value.date
-            yield dates.field(chosen[kind], day, chosen) if day else ruled_field(chosen[kind], *_meaning(chosen[kind]))
+            yield (
+                _date_field(chosen[kind], day, days, chosen)
+                if day
+                else ruled_field(chosen[kind], *_meaning(chosen[kind]))
+            )
 
 
 def _chosen(rows: Sequence[Row], findings: Findings, customer: Sequence[Block]) -> dict[str, Candidate]:
     """The best candidate of each kind; what lies in the customer's address is the customer's."""
     by_place = {row.place: row for row in rows}
     chosen: dict[str, Candidate] = {}
-    for each in sorted(findings.candidates, key=lambda each: (-each.weight, _RANKS[each.how], each.place)):
+    for each in in_order(findings.candidates):
         if each.kind not in _PLACES or not _is_in(customer, by_place[each.place], each):
             chosen.setdefault(each.kind, each)
         elif each.kind == "vat_number":
@@ -103,29 +98,13 @@ def _is_in(blocks: Sequence[Block], row: Row, candidate: Candidate) -> bool:
     return piece is not None and any(block.covers(row, piece) for block in blocks)
 
 
-class _Dates:
-    """Decides whether days or months come first, for all dates of a document."""
-
-    def __init__(self, findings: Findings, totals: Totals) -> None:
-        found = [each.value.date for each in findings.candidates if each.value.date]
-        is_american = totals.total is not None and totals.total.value.currency == "USD"
-        month_first, day_first = any(each.is_month_first for each in found), any(each.is_day_first for each in found)
-        self._is_month_first = month_first or (is_american and not day_first)
-        self._is_known = month_first != day_first or not is_american
-
-    def field(self, candidate: Candidate, found: FoundDate, chosen: dict[str, Candidate]) -> RuledField:
-        """A date as a field; doubtful where it could be another, or is due before the invoice was written."""
-        doubt = "order" if found.other and not self._is_known else None
-        issued, due = (self._day(chosen.get(kind)) for kind in ("invoice_date", "due_date"))
-        if candidate.kind in {"invoice_date", "due_date"} and issued and due and due < issued:
-            doubt = "dates"
-        return ruled_field(candidate, self._meant(found).isoformat(), doubt)
-
-    def _day(self, candidate: Candidate | None) -> date | None:
-        return self._meant(candidate.value.date) if candidate and candidate.value.date else None
-
-    def _meant(self, found: FoundDate) -> date:
-        return found.other if self._is_month_first and found.other else found.day
+def _date_field(candidate: Candidate, found: FoundDate, days: Days, chosen: dict[str, Candidate]) -> RuledField:
+    """A date as a field; doubtful where it could be another, or is due before the invoice was written."""
+    doubt = days.doubt(found)
+    issued, due = (days.of(chosen.get(kind)) for kind in ("invoice_date", "due_date"))
+    if candidate.kind in {"invoice_date", "due_date"} and issued and due and due < issued:
+        doubt = "dates"
+    return ruled_field(candidate, days.meant(found).isoformat(), doubt)
 
 
 def _meaning(candidate: Candidate) -> tuple[str, str | None]:
@@ -134,17 +113,21 @@ def _meaning(candidate: Candidate) -> tuple[str, str | None]:
     return value.code or value.text, None if value.is_checked else "iban"
 
 
-def _amount_field(candidate: Candidate, name: str, totals: Totals) -> RuledField:
-    return ruled_field(candidate, shown(candidate.value.number or Decimal(0)), totals.doubt, name=name)
+def _amount_field(candidate: Candidate, name: str, totals: Totals, paper: str = "") -> RuledField:
+    return ruled_field(candidate, shown(candidate.value.number or Decimal(0)), totals.doubt, name=name, paper=paper)
 
 
-def _tax_field(candidate: Candidate, totals: Totals) -> RuledField:
+def tax_field(candidate: Candidate, totals: Totals, paper: str = "") -> RuledField:
+    """One rate's tax."""
     rate = candidate.value.rate
-    return _amount_field(candidate, "Tax" if rate is None else f"Tax {rate.normalize():f} %", totals)
+    return _amount_field(candidate, "Tax" if rate is None else f"Tax {rate.normalize():f} %", totals, paper)
 
 
-def _currency(totals: Totals) -> Iterator[RuledField]:
+def currency_field(totals: Totals, paper: str = "") -> Iterator[RuledField]:
+    """The currency that the sums are in."""
     for found in (totals.total, totals.net, *totals.taxes):
         if found and found.value.currency:
-            yield ruled_field(replace(found, kind="currency"), found.value.currency, None, value=found.value.currency)
+            yield ruled_field(
+                replace(found, kind="currency"), found.value.currency, None, value=found.value.currency, paper=paper
+            )
             return

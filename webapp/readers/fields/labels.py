@@ -57,9 +57,27 @@ class Phrases:
             tree.kind, tree.weight = kind, weight
 
 
+def titles_of(titles: Sequence[str]) -> Phrases:
+    """The names of one kind of document, as phrases."""
+    return Phrases((1, {"title": titles}))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of one kind of document."""
+
+    titles: Phrases
+    labels: Phrases
+    in_sentences: frozenset[str] = frozenset()
+    """The kinds of labels that count within a sentence, too, where their value follows at once."""
+    sender: str = "supplier"
+    recipient: str = "customer"
+
+
 INVOICE_LABELS = Phrases((2, STRONG), (1, WEAK))
-_COLUMNS = Phrases((1, COLUMNS))
-_TITLES = Phrases((1, {"title": TITLES}))
+INVOICE_COLUMNS = Phrases((1, COLUMNS))
+_TITLES = titles_of(TITLES)
+INVOICE = Vocabulary(_TITLES, INVOICE_LABELS, frozenset({"due_date"}))
 
 
 def match_label(words: Sequence[str]) -> Match | None:
@@ -69,7 +87,7 @@ def match_label(words: Sequence[str]) -> Match | None:
 
 def match_column(words: Sequence[str]) -> Match | None:
     """The longest name of a column of an invoice's lines."""
-    return _COLUMNS.longest(words)
+    return INVOICE_COLUMNS.longest(words)
 
 
 def match_title(words: Sequence[str]) -> Match | None:

@@ -1,25 +1,59 @@
-"""Finds the lines of an invoice: a heading that names columns, and the rows below it.
+"""Finds the lines of an invoice, a receipt or an account: a heading that names columns, and the rows below it.
 
 Columns are told apart by the white space that runs through heading and rows, so they need no rules.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import pairwise
 
-from webapp.readers.fields.amounts import read_amount
-from webapp.readers.fields.labels import folded_words, match_column, match_label
-from webapp.readers.fields.values import amount_at_end, rate_of
+from webapp.readers.fields.amounts import Amount, read_amount
+from webapp.readers.fields.labels import INVOICE_COLUMNS, INVOICE_LABELS, Phrases, folded_words
+from webapp.readers.fields.values import amount_at_end, dated_lead, rate_of
 from webapp.readers.fields.words import Piece, PlacedWord, Row
 
-COLUMNS_MIN = 3
 GAP_HEIGHTS = 3.5
 ROWS_MAX = 5_000
-NUMBERS = frozenset({"quantity", "price", "amount", "gross", "tax", "discount", "rate"})
-_ENDS = frozenset({"net", "total", "tax", "paid"})
-_SECOND = {"amount": "gross", "rate": "tax", "position": "code"}
-_PASSED = frozenset({"carried"})
+TEXT = "description"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the lines of one kind of document look like."""
+
+    columns: Phrases
+    """The names of columns."""
+    labels: Phrases
+    numbers: frozenset[str]
+    """The kinds of columns that a line has something in; a row without any goes on the line above."""
+    needed: tuple[frozenset[str], ...]
+    """A heading has one of each of these."""
+    ends: frozenset[str]
+    """The kinds of labels that end the lines."""
+    passed: frozenset[str]
+    """The kinds of labels whose rows are no lines, such as a sum carried over."""
+    main: tuple[str, ...]
+    """A line has an amount in one of these columns; in the last column where the heading names none of them."""
+    second: Mapping[str, str] = field(default_factory=dict)
+    """What a kind means where an earlier column has it."""
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    """What a kind means where no other column has that meaning: some call the text of a line "article"."""
+    columns_min: int = 3
+    amount: Callable[[str], Amount | None] = read_amount
+
+
+_NUMBERS = frozenset({"quantity", "price", "amount", "gross", "tax", "discount", "rate"})
+INVOICE_LINES = Shape(
+    columns=INVOICE_COLUMNS,
+    labels=INVOICE_LABELS,
+    numbers=_NUMBERS,
+    needed=(frozenset({TEXT}), frozenset({"amount", "price"})),
+    ends=frozenset({"net", "total", "tax", "paid"}),
+    passed=frozenset({"carried"}),
+    main=("amount",),
+    second={"amount": "gross", "rate": "tax", "position": "code"},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +68,7 @@ class ItemColumn:
 
 @dataclass
 class LineItems:
-    """The lines of an invoice: typed columns, and the cells of each line."""
+    """The lines of a document: typed columns, and the cells of each line."""
 
     page: int
     columns: list[ItemColumn]
@@ -62,24 +96,24 @@ class LineItems:
         )
 
 
-def find_line_items(rows: Sequence[Row]) -> LineItems | None:
-    """Find the lines of an invoice, on all pages that they go on to; None where there are none."""
+def find_line_items(rows: Sequence[Row], shape: Shape = INVOICE_LINES) -> LineItems | None:
+    """Find the lines of a document, on all pages that they go on to; None where there are none."""
     found: LineItems | None = None
     number = 0
     while number < len(rows):
-        columns, taken = _heading(rows, number)
+        columns, taken = _heading(rows, number, shape)
         if not columns or (found and [each.kind for each in columns] != [each.kind for each in found.columns]):
             number += 1
             continue
-        body = _body(rows, number + taken, columns)
-        placed = _placed(columns, [*rows[number : number + taken], *(row for row in body if _is_full(row))])
+        body = _body(rows, number + taken, columns, shape)
+        placed = _placed(columns, [*rows[number : number + taken], *(row for row in body if _is_full(row, shape))])
         if found is None:
             found = LineItems(rows[number].page, columns)
         before = len(found.rows)
-        _add(found, placed, body)
+        _add(found, placed, body, shape)
         if len(found.rows) > before:
             heading = [_right_of(row, columns) or row for row in rows[number : number + taken]]
-            found.taken += [*heading, *body]
+            found.taken += [*heading, *(row for row in body if not _is_passed(row, shape))]
             found.boxes.append((rows[number].page, rows[number].top, body[-1].bottom))
         elif not found.rows:
             found = None
@@ -87,20 +121,20 @@ def find_line_items(rows: Sequence[Row]) -> LineItems | None:
     return found
 
 
-def _heading(rows: Sequence[Row], number: int) -> tuple[list[ItemColumn], int]:
+def _heading(rows: Sequence[Row], number: int, shape: Shape) -> tuple[list[ItemColumn], int]:
     """The columns that a row names, alone or with the row below it, and how many rows they take."""
     pieces = rows[number].pieces
-    for start in range(len(pieces) - COLUMNS_MIN + 2):
+    for start in range(len(pieces) - shape.columns_min + 2):
         # Text of a column at the left of the table may be level with its heading.
-        columns = _named(pieces[start:])
-        if _is_heading(columns):
+        columns = _named(pieces[start:], shape)
+        if _is_heading(columns, shape):
             return columns, 1
     following = rows[number + 1] if number + 1 < len(rows) else None
-    if following and following.page == rows[number].page and len(rows[number].pieces) >= COLUMNS_MIN:
+    if following and following.page == rows[number].page and len(rows[number].pieces) >= shape.columns_min:
         close = following.top - rows[number].bottom < 0.8 * (rows[number].bottom - rows[number].top)
         if close and len(following.pieces) <= len(rows[number].pieces):
-            columns = _named(_stacked(rows[number], following))
-            if _is_heading(columns):
+            columns = _named(_stacked(rows[number], following), shape)
+            if _is_heading(columns, shape):
                 return columns, 2
     return [], 1
 
@@ -116,23 +150,23 @@ def _stacked(upper: Row, lower: Row) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _named(pieces: Sequence[Piece]) -> list[ItemColumn]:
+def _named(pieces: Sequence[Piece], shape: Shape) -> list[ItemColumn]:
     columns: list[ItemColumn] = []
     for piece in pieces:
-        named = list(_names(piece))
+        named = list(_names(piece, shape))
         if not named:
             return []
         columns += named
-    return _distinct(columns)
+    return _distinct(columns, shape)
 
 
-def _names(piece: Piece) -> Iterator[ItemColumn]:
+def _names(piece: Piece, shape: Shape) -> Iterator[ItemColumn]:
     """The columns that a piece names: several where gaps are narrow; none where it holds anything else."""
     folds = folded_words(piece.words)
     found: list[ItemColumn] = []
     at = 0
     while at < len(piece.words):
-        match = match_column(folds[at:])
+        match = shape.columns.longest(folds[at:])
         if match is None:
             # A unit behind a name: "Price (EUR)", "Amount €".
             if found and (
@@ -153,7 +187,7 @@ def _names(piece: Piece) -> Iterator[ItemColumn]:
     yield from found
 
 
-def _distinct(columns: list[ItemColumn]) -> list[ItemColumn]:
+def _distinct(columns: list[ItemColumn], shape: Shape) -> list[ItemColumn]:
     """Give each column a kind of its own.
 
     Of two sums the first is net and the last is gross; an "item" beside a description is a code.
@@ -161,29 +195,27 @@ def _distinct(columns: list[ItemColumn]) -> list[ItemColumn]:
     kinds: list[str] = []
     for column in columns:
         kind = column.kind
-        if kind == "description" and kind in kinds and "code" not in kinds:
+        if kind == TEXT and kind in kinds and "code" not in kinds:
             kinds[kinds.index(kind)] = "code"
         elif kind in kinds:
-            kind = _SECOND.get(kind, "")
+            kind = shape.second.get(kind, "")
         if not kind or kind in kinds:
             return []
         kinds.append(kind)
+    for kind, meant in shape.stand_ins.items():
+        if kind in kinds and meant not in kinds and not (meant in shape.main and set(shape.main) & set(kinds)):
+            kinds[kinds.index(kind)] = meant
     return [
         ItemColumn(kind, column.name, column.left, column.right) for kind, column in zip(kinds, columns, strict=True)
     ]
 
 
-def _is_heading(columns: Sequence[ItemColumn]) -> bool:
+def _is_heading(columns: Sequence[ItemColumn], shape: Shape) -> bool:
     kinds = {column.kind for column in columns}
-    return (
-        len(columns) >= COLUMNS_MIN
-        and "description" in kinds
-        and bool(kinds & {"amount", "price"})
-        and bool(kinds & {"quantity", "price", "rate", "amount"})
-    )
+    return len(columns) >= shape.columns_min and all(kinds & each for each in shape.needed)
 
 
-def _body(rows: Sequence[Row], start: int, columns: Sequence[ItemColumn]) -> list[Row]:
+def _body(rows: Sequence[Row], start: int, columns: Sequence[ItemColumn], shape: Shape) -> list[Row]:
     """The rows below a heading, up to the totals, a wide gap or the page's end."""
     body: list[Row] = []
     before = rows[start - 1]
@@ -193,11 +225,11 @@ def _body(rows: Sequence[Row], start: int, columns: Sequence[ItemColumn]) -> lis
         row = _right_of(whole, columns)
         if row is None:
             continue
-        if _is_total(row) or _is_heading(_named(row.pieces)):
+        if _is_total(row, shape) or _is_heading(_named(row.pieces, shape), shape):
             break
         body.append(row)
         before = row
-    while body and not _is_full(body[-1]) and not (len(body) > 1 and _goes_on(body[-1], body[-2], columns)):
+    while body and not _is_full(body[-1], shape) and not (len(body) > 1 and _goes_on(body[-1], body[-2], columns)):
         body.pop()
     return body
 
@@ -211,19 +243,19 @@ def _right_of(row: Row, columns: Sequence[ItemColumn]) -> Row | None:
 
 def _goes_on(row: Row, before: Row, columns: Sequence[ItemColumn]) -> bool:
     """Whether text below a line goes on its description: close to it, and in that column."""
-    column = next(each for each in columns if each.kind == "description")
+    column = next(each for each in columns if each.kind == TEXT)
     is_close = row.top - before.bottom < 0.5 * (before.bottom - before.top)
     return is_close and len(row.pieces) == 1 and abs(row.pieces[0].left - column.left) < row.bottom - row.top
 
 
-def _is_total(row: Row) -> bool:
+def _is_total(row: Row, shape: Shape) -> bool:
     """Whether a row is one of the totals: a label of one, then amounts."""
     if "%" in row.words[0].text and rate_of(row.words[0].text) and _is_only_amounts(row.pieces[1:]):
         return True
     for place, piece in enumerate(row.pieces):
         folds = folded_words(piece.words)
-        match = match_label(folds)
-        starts = match is not None and match.kind in _ENDS
+        match = shape.labels.longest(folds)
+        starts = match is not None and match.kind in shape.ends
         is_tax = any(rate_of(word.text) for word in piece.words) and not starts and amount_at_end(piece.words) is None
         label = " ".join(folds)
         named = starts or (
@@ -242,9 +274,10 @@ def _is_only_amounts(pieces: Sequence[Piece]) -> bool:
     return all(amount_at_end(piece.words) is not None for piece in pieces)
 
 
-def _is_full(row: Row) -> bool:
+def _is_full(row: Row, shape: Shape) -> bool:
     """Whether a row ends with an amount, as each first row of a line does."""
-    return len(row.pieces) > 1 and amount_at_end(row.pieces[-1].words) is not None
+    last = row.pieces[-1]
+    return len(row.pieces) > 1 and (amount_at_end(last.words) is not None or shape.amount(last.text) is not None)
 
 
 def _placed(columns: Sequence[ItemColumn], rows: Sequence[Row]) -> list[ItemColumn]:
@@ -274,26 +307,40 @@ def _gaps(rows: Sequence[Row]) -> list[tuple[float, float]]:
     return gaps
 
 
-def _add(items: LineItems, columns: Sequence[ItemColumn], body: Sequence[Row]) -> None:
-    main = next((number for number, column in enumerate(columns) if column.kind == "amount"), len(columns) - 1)
-    text = next(number for number, column in enumerate(columns) if column.kind == "description")
+def _add(items: LineItems, columns: Sequence[ItemColumn], body: Sequence[Row], shape: Shape) -> None:
+    main = [number for number, column in enumerate(columns) if column.kind in shape.main] or [len(columns) - 1]
+    text = next(number for number, column in enumerate(columns) if column.kind == TEXT)
     for row in body:
         cells = [_cell(row.words, column) for column in columns]
-        if _is_carried(row):
+        if _is_passed(row, shape):
             continue
-        if read_amount(cells[main]):
+        if any(shape.amount(cells[number]) for number in main):
             items.rows.append(cells)
-        elif items.rows and not any(cells[number] for number, column in enumerate(columns) if column.kind in NUMBERS):
+        elif items.rows and not any(
+            cells[number] for number, column in enumerate(columns) if column.kind in shape.numbers
+        ):
             # What has no numbers goes on the line above.
             more = " ".join(cell for cell in cells if cell)
             items.rows[-1][text] = f"{items.rows[-1][text]} {more}".strip()
 
 
-def _is_carried(row: Row) -> bool:
-    """Whether a row only carries a sum over to the next page: its label and one amount."""
-    match = match_label(folded_words(row.pieces[0].words))
-    is_label = match is not None and match.kind in _PASSED and match.words == len(row.pieces[0].words)
-    return is_label and len(row.pieces) <= 2
+def _is_passed(row: Row, shape: Shape) -> bool:
+    """Whether a row only carries a sum over: a label, a date perhaps, and one amount."""
+    amounts = 0
+    is_named = False
+    for piece in row.pieces:
+        match = shape.labels.longest(folded_words(piece.words))
+        if (
+            match
+            and match.kind in shape.passed
+            and dated_lead(piece.words[match.words :]) == len(piece.words[match.words :])
+        ):
+            is_named = True
+        elif amount_at_end(piece.words) or shape.amount(piece.text):
+            amounts += 1
+        elif dated_lead(piece.words) < len(piece.words):
+            return False
+    return is_named and amounts <= 1
 
 
 def _cell(words: Sequence[PlacedWord], column: ItemColumn) -> str:

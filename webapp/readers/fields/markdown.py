@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from webapp.readers.extraction import Extraction, Field, Table
-from webapp.readers.fields.find import Found, find_fields
+from webapp.readers.fields.find import READERS, Found, KindReader, find_fields
 from webapp.readers.fields.words import PageWords, PlacedWord
 from webapp.readers.page_markdown import plain
 
@@ -19,12 +19,12 @@ _STARTS = re.compile(r"#{1,6}\s+|>\s?|[-*+]\s+(?=\S)")
 _CELLS = re.compile(r"(?<!\\)\|")
 
 
-def with_fields(extraction: Extraction) -> Extraction:
+def with_fields(extraction: Extraction, readers: Sequence[KindReader] = READERS) -> Extraction:
     """Add the fields of a text without places, and its lines as a typed table."""
     if len(extraction.markdown) > CHARACTERS_MAX:
         return extraction
     pages = list(_pages(extraction.markdown))
-    found = find_fields(pages)
+    found = find_fields(pages, readers)
     is_paged = extraction.page_count is not None
     # A mail's headers are in its text, too.
     names = {field.name for field in extraction.fields}

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from webapp.readers.fields.amounts import CURRENCY_WORD
 from webapp.readers.fields.codes import is_vat
 from webapp.readers.fields.found import BARE, BELOW, BESIDE, INLINE, TITLE, Candidate, Findings, Label, Value
-from webapp.readers.fields.labels import INVOICE_LABELS, Phrases, folded_words
-from webapp.readers.fields.values import amount_at_end, rate_of, read_value
+from webapp.readers.fields.labels import INVOICE, Vocabulary, folded_words
+from webapp.readers.fields.values import amount_at_end, dated_lead, rate_of, read_value
 from webapp.readers.fields.vocabulary import KINDS, TAX_FILLERS, TAX_WORDS
 from webapp.readers.fields.words import Piece, PlacedWord, Row, folded
 
@@ -19,12 +19,12 @@ _OF = frozenset({"of", "dated", "vom", "von", "de", "del", "du", "от", "em", "
 _MONEY = frozenset({"amount", "tax"})
 
 
-def find_pairs(rows: Sequence[Row], phrases: Phrases = INVOICE_LABELS) -> Findings:
+def find_pairs(rows: Sequence[Row], vocabulary: Vocabulary = INVOICE) -> Findings:
     """Find the labels of a document and their values."""
     findings = Findings()
     for row in rows:
         for place in range(len(row.pieces)):
-            _scan(row, place, findings, phrases)
+            _scan(row, place, findings, vocabulary)
     after = {row.place: number for number, row in enumerate(rows)}
     for label in findings.labels:
         if found := _elsewhere(label, findings.labels, rows, after[label.row.place]):
@@ -33,15 +33,15 @@ def find_pairs(rows: Sequence[Row], phrases: Phrases = INVOICE_LABELS) -> Findin
     return findings
 
 
-def _scan(row: Row, place: int, findings: Findings, phrases: Phrases) -> None:
+def _scan(row: Row, place: int, findings: Findings, vocabulary: Vocabulary) -> None:
     """Walk a piece's words: each label, with its value where that follows in the same piece."""
     words = row.pieces[place].words
     folds = folded_words(words)
     at, is_start = 0, True
     while at < len(words):
-        label = _label_at(row, place, at, folds, phrases)
+        label = _label_at(row, place, at, folds, vocabulary)
         found = _inline(label) if label else None
-        if label is None or not _is_label(label, phrases, is_start=is_start, has_value=found is not None):
+        if label is None or not _is_label(label, vocabulary, is_start=is_start, has_value=found is not None):
             is_start = words[at].text.endswith(_SEPARATORS)
             at += 1
             continue
@@ -56,8 +56,8 @@ def _scan(row: Row, place: int, findings: Findings, phrases: Phrases) -> None:
         is_start = True
 
 
-def _label_at(row: Row, place: int, at: int, folds: Sequence[str], phrases: Phrases) -> Label | None:
-    match = phrases.longest(folds[at:])
+def _label_at(row: Row, place: int, at: int, folds: Sequence[str], vocabulary: Vocabulary) -> Label | None:
+    match = vocabulary.labels.longest(folds[at:])
     tax = _tax_at(row, place, at, folds)
     if (
         tax
@@ -94,21 +94,23 @@ def _tax_at(row: Row, place: int, at: int, folds: Sequence[str]) -> Label | None
     return Label("tax", 2, row, place, at, end, rate) if has_tax else None
 
 
-def _is_label(label: Label, phrases: Phrases, *, is_start: bool, has_value: bool) -> bool:
+def _is_label(label: Label, vocabulary: Vocabulary, *, is_start: bool, has_value: bool) -> bool:
     """Whether a phrase is a label here, and no part of a sentence."""
-    if label.kind == "due_date" and has_value:
+    if has_value and label.kind in vocabulary.in_sentences:
         return True
     if not (is_start or label.has_colon):
         return False
     if has_value:
         return True
+    if KINDS[label.kind][1] == "balance" and dated_lead(label.rest) == len(label.rest):
+        return True
     ends = not label.rest or all(CURRENCY_WORD.fullmatch(word.text) for word in label.rest)
-    return ends or (label.has_colon and KINDS[label.kind][1] == "party") or _is_before_label(label, phrases)
+    return ends or (label.has_colon and KINDS[label.kind][1] == "party") or _is_before_label(label, vocabulary)
 
 
-def _is_before_label(label: Label, phrases: Phrases) -> bool:
+def _is_before_label(label: Label, vocabulary: Vocabulary) -> bool:
     """Whether another label follows at once: a row of labels with narrow gaps."""
-    return label.weight > 1 and phrases.longest(folded_words(label.rest)) is not None
+    return label.weight > 1 and vocabulary.labels.longest(folded_words(label.rest)) is not None
 
 
 def _inline(label: Label) -> tuple[Value, int] | None:
@@ -141,6 +143,8 @@ def _elsewhere(label: Label, labels: Sequence[Label], rows: Sequence[Row], numbe
     pieces = label.row.pieces[label.piece + 1 :]
     if kind in _MONEY:
         found = _money_beside(label, labels)
+    elif kind == "balance":
+        found = _balance_beside(label, labels)
     else:
         found = read_value(label.kind, pieces[0].words) if pieces else None
     if found and (kind != "code" or found[1] == len(pieces[0].words)):
@@ -164,6 +168,16 @@ def _money_beside(label: Label, labels: Sequence[Label]) -> tuple[Value, int] | 
             break
         words += piece.words
     return read_value(label.kind, words) if words else None
+
+
+def _balance_beside(label: Label, labels: Sequence[Label]) -> tuple[Value, int] | None:
+    """The balance at the right of its label: a date may stand between, and the columns of a table are empty there."""
+    behind = label.row.pieces[label.piece + 1 :]
+    ends = min(
+        (each.piece for each in labels if each.row is label.row and each.piece > label.piece), default=len(behind) + 99
+    )
+    words = [word for piece in behind[: ends - label.piece - 1] for word in piece.words]
+    return read_value(label.kind, [*label.rest, *words]) if words else None
 
 
 def words_below(label: Label, labels: Sequence[Label], rows: Sequence[Row], number: int) -> tuple[PlacedWord, ...]:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from webapp.readers.fields.amounts import read_amount
-from webapp.readers.fields.dates import read_date
+from webapp.readers.fields.dates import month_number, read_date
 from webapp.readers.fields.found import BELOW, BESIDE, BLOCK, INLINE, Candidate, Findings, Label, Value
-from webapp.readers.fields.labels import folded_words, match_label, match_title
+from webapp.readers.fields.labels import INVOICE, Vocabulary, folded_words, match_title
 from webapp.readers.fields.pairs import words_below
 from webapp.readers.fields.vocabulary import LEGAL_FORMS
 from webapp.readers.fields.words import Piece, PlacedWord, Row, folded
@@ -19,7 +19,7 @@ LINE_HEIGHTS, MORE_HEIGHTS = 0.9, 0.45
 ALIGNED_HEIGHTS = 0.6
 NAME_CHARACTERS = (2, 90)
 _CUT = frozenset({"·", "|", "•", "–", "-", "*", "/"})
-_POSTCODE = re.compile(
+POSTCODE = re.compile(
     r"\b(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]{2} \d{5}(?:-\d{4})?|\d{4}-\d{3}|\d{5}-\d{3}"
     r"|(?:[A-Z]{1,2}[- ])?\d{4,6})\b"
 )
@@ -32,6 +32,11 @@ class Block:
     rows: tuple[Row, ...]
     pieces: tuple[Piece, ...]
 
+    @property
+    def name(self) -> str:
+        """Whose address it is."""
+        return _name(self.pieces[0].words)[0]
+
     def covers(self, row: Row, piece: Piece) -> bool:
         """Whether a piece of text belongs to this block."""
         height = self.pieces[0].height
@@ -39,33 +44,34 @@ class Block:
         return row.page == self.rows[0].page and is_level and _is_aligned(self.pieces[-1], piece)
 
 
-def find_parties(rows: Sequence[Row], head: Sequence[Row], findings: Findings) -> list[Block]:
-    """Add the candidates for supplier and customer; gives the customer's address, if there is one.
+def find_parties(
+    rows: Sequence[Row], head: Sequence[Row], findings: Findings, vocabulary: Vocabulary = INVOICE
+) -> list[Block]:
+    """Add the candidates for who sends and who receives; gives the receiver's address, if there is one.
 
     What has no label is searched in the `head` alone, the rows above an invoice's lines.
     """
+    sender, recipient = parties = vocabulary.sender, vocabulary.recipient
     for label in findings.labels:
-        if label.kind in {"supplier", "customer"} and (found := labelled_party(label, findings.labels, rows)):
+        if label.kind in parties and (found := labelled_party(label, findings.labels, rows)):
             findings.candidates.append(found)
     head = [row for row in head if row.page == rows[0].page and row.depth < TOP]
-    blocks = _blocks(head)
-    named = {kind: {each.value.text for each in findings.of(kind)} for kind in ("supplier", "customer")}
-    of_customer = [block for block in blocks if _name(block.pieces[0].words)[0] in named["customer"]]
-    others = [block for block in blocks if block not in of_customer]
-    if not named["supplier"]:
-        sender = _sender(head, blocks)
-        found = sender or next((_of_block(block, "supplier") for block in others), None)
+    blocks = address_blocks(head, vocabulary)
+    named = {kind: {each.value.text for each in findings.of(kind)} for kind in parties}
+    of_recipient = [block for block in blocks if block.name in named[recipient]]
+    others = [block for block in blocks if block not in of_recipient]
+    if not named[sender]:
+        found = letterhead(head, blocks, vocabulary) or next((block_party(block, sender) for block in others), None)
         if found:
             findings.candidates.append(found)
-            named["supplier"] = {found.value.text}
-    others = [block for block in others if _name(block.pieces[0].words)[0] not in named["supplier"]]
-    if not named["customer"] and len(others) == 1:
-        findings.candidates.append(_of_block(others[0], "customer"))
-        of_customer = others
-    of_customer = [_with_more(block, rows) for block in of_customer]
-    parties = {"supplier", "customer"}
+            named[sender] = {found.value.text}
+    others = [block for block in others if block.name not in named[sender]]
+    if not named[recipient] and len(others) == 1:
+        findings.candidates.append(block_party(others[0], recipient))
+        of_recipient = others
+    of_recipient = [_with_more(block, rows) for block in of_recipient]
     findings.candidates = [_with_form(rows, each) if each.kind in parties else each for each in findings.candidates]
-    return of_customer
+    return of_recipient
 
 
 def _with_more(block: Block, rows: Sequence[Row]) -> Block:
@@ -123,22 +129,27 @@ def _is_beside(label: Label, piece: Piece, labels: Sequence[Label]) -> bool:
     return not is_label and _is_name(*_name(piece.words))
 
 
-def _blocks(rows: Sequence[Row]) -> list[Block]:
+def address_blocks(rows: Sequence[Row], vocabulary: Vocabulary = INVOICE) -> list[Block]:
     """The addresses in rows, from the top."""
     taken: set[int] = set()
     blocks: list[Block] = []
     for number, row in enumerate(rows):
         for piece in row.pieces:
-            if id(piece) in taken or _is_sender(piece) or not _is_name(*_name(piece.words)) or _is_label(piece):
+            if (
+                id(piece) in taken
+                or _is_sender(piece)
+                or not _is_name(*_name(piece.words))
+                or _is_label(piece, vocabulary)
+            ):
                 continue
-            block = _block(rows, number, piece)
+            block = _block(rows, number, piece, vocabulary)
             if block:
                 taken |= {id(each) for each in block.pieces}
                 blocks.append(block)
     return blocks
 
 
-def _block(rows: Sequence[Row], number: int, first: Piece) -> Block | None:
+def _block(rows: Sequence[Row], number: int, first: Piece, vocabulary: Vocabulary) -> Block | None:
     """The lines below a piece, as long as they are aligned with it, up to the one with a postcode."""
     used, pieces = [rows[number]], [first]
     for row in rows[number + 1 :]:
@@ -147,16 +158,16 @@ def _block(rows: Sequence[Row], number: int, first: Piece) -> Block | None:
         piece = next((each for each in row.pieces if _is_aligned(first, each)), None)
         if piece is None:
             continue
-        if _is_label(piece) or not _is_prose(piece):
+        if _is_label(piece, vocabulary) or not _is_prose(piece):
             return None
         used.append(row)
         pieces.append(piece)
-        if len(pieces) > 1 and _POSTCODE.search(piece.text) and any(map(str.isalpha, piece.text)):
+        if len(pieces) > 1 and POSTCODE.search(piece.text) and any(map(str.isalpha, piece.text)):
             return Block(tuple(used), tuple(pieces)) if len(pieces) > 2 else None
     return None
 
 
-def _sender(rows: Sequence[Row], blocks: Sequence[Block]) -> Candidate | None:
+def letterhead(rows: Sequence[Row], blocks: Sequence[Block], vocabulary: Vocabulary = INVOICE) -> Candidate | None:
     """The sender's line of a letter: name, street and town in one line, or a company's name alone at the top."""
     in_blocks = {id(piece) for block in blocks for piece in block.pieces}
     for row in rows:
@@ -164,10 +175,14 @@ def _sender(rows: Sequence[Row], blocks: Sequence[Block]) -> Candidate | None:
             name, used = _name(piece.words)
             is_cut = _is_sender(piece)
             is_alone = id(piece) not in in_blocks and len(used) == len(piece.words)
-            if (is_cut or (is_alone and is_company(name))) and _is_name(name, used) and not _is_label(piece):
+            if (
+                (is_cut or (is_alone and is_company(name)))
+                and _is_name(name, used)
+                and not _is_label(piece, vocabulary)
+            ):
                 if is_alone and row.place > 3:
                     continue
-                return Candidate("supplier", 1, Value(name, tuple(used)), row.page, row.place, BLOCK)
+                return Candidate(vocabulary.sender, 1, Value(name, tuple(used)), row.page, row.place, BLOCK)
     return None
 
 
@@ -175,10 +190,11 @@ def _is_sender(piece: Piece) -> bool:
     """Whether a line holds a name and its whole address, as above the address of a letter."""
     parts = sum(word.text in _CUT or word.text.endswith((",", ";")) for word in piece.words)
     has_dot = any(word.text == "·" for word in piece.words)
-    return (parts > 1 or has_dot) and bool(_POSTCODE.search(piece.text))
+    return (parts > 1 or has_dot) and bool(POSTCODE.search(piece.text))
 
 
-def _of_block(block: Block, kind: str) -> Candidate:
+def block_party(block: Block, kind: str) -> Candidate:
+    """The name that an address begins with."""
     name, used = _name(block.pieces[0].words)
     return Candidate(kind, 1, Value(name, tuple(used)), block.rows[0].page, block.rows[0].place, BLOCK)
 
@@ -216,6 +232,8 @@ def _is_name(text: str, words: Sequence[PlacedWord]) -> bool:
         return False
     parts = [word.text for word in words]
     is_title = match_title(folded_words(words))
+    if month_number(parts[0]) and any(map(str.isdigit, text)):
+        return False
     return (
         not (is_title and is_title.words == len(words))
         and read_date(parts) is None
@@ -229,8 +247,8 @@ def is_company(text: str) -> bool:
     return any(folded(word) in LEGAL_FORMS for word in text.replace("(", " ").split())
 
 
-def _is_label(piece: Piece) -> bool:
-    match = match_label(folded_words(piece.words))
+def _is_label(piece: Piece, vocabulary: Vocabulary) -> bool:
+    match = vocabulary.labels.longest(folded_words(piece.words))
     if match is None:
         return False
     return match.words == len(piece.words) or piece.words[match.words - 1].text.endswith(":")

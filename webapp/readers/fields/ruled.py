@@ -18,17 +18,21 @@ class RuledField:
 
 
 def ruled_field(
-    candidate: Candidate, normalized: str, doubt: str | None, *, name: str = "", value: str = ""
+    candidate: Candidate, normalized: str, doubt: str | None, *, name: str = "", value: str = "", paper: str = ""
 ) -> RuledField:
-    """A candidate as a field; one that is doubtful has no confidence."""
+    """A candidate as a field; one that is doubtful has no confidence.
+
+    The rules of each kind of document (`paper`) but the invoice's are counted apart.
+    """
+    rule = f"{paper} {candidate.rule}".strip()
     field = Field(
         name=name or KINDS[candidate.kind][0],
         value=value or candidate.value.text,
-        confidence=None if doubt else share_of_right(candidate.rule),
+        confidence=None if doubt else share_of_right(rule),
         page=candidate.page,
         polygon=polygon(candidate.value.words),
         kind=candidate.kind,
         normalized=normalized,
         doubt=doubt,
     )
-    return RuledField(field, candidate.rule)
+    return RuledField(field, rule)

@@ -5,16 +5,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from webapp.readers.fields.amounts import CURRENCY_WORD, Amount, currency_code, read_amount, read_number
+from webapp.readers.fields.amounts import CURRENCY_WORD, Amount, currency_code, read_amount, read_booked, read_number
 from webapp.readers.fields.codes import read_account, read_code, read_email, read_iban, read_phone, read_vat
 from webapp.readers.fields.dates import read_date
 from webapp.readers.fields.found import Value
+from webapp.readers.fields.spans import read_duration, read_period
 from webapp.readers.fields.vocabulary import KINDS
-from webapp.readers.fields.words import PlacedWord
+from webapp.readers.fields.words import PlacedWord, folded, folded_set
 
 AMOUNT_WORDS_MAX = 6
 PERCENT = re.compile(r"[(@]{0,2}(\d{1,2}(?:[.,]\d{1,2})?)\s?(%?)[),.:]{0,2}")
 _FILLERS = frozenset({":", "-", "\u2013", "=", "no", "no.", "nr.", "n.º", "n°", "nº", "№", "#", "|"})
+
+# Between the name of a balance and its date: "Opening balance as of 1 May 2026".
+_ON = folded_set("on at as of per vom am zum den em a el al de au du le на с по brought carried forward")
+BALANCE_LEAD_MAX = 8
+TEXT_CHARACTERS_MAX = 200
 
 Words = Sequence[PlacedWord]
 
@@ -64,6 +70,26 @@ def amounts_in(words: Words) -> list[Value]:
     return found[::-1]
 
 
+def booked_at_end(words: Words) -> tuple[Value, int] | None:
+    """The amount of an account that words make, with its sign."""
+    amount = read_booked(" ".join(word.text for word in words)) if words else None
+    return (_money(words, amount), len(words)) if amount else None
+
+
+def dated_lead(words: Words) -> int:
+    """How many words at the beginning are a date and what joins it to the words before it."""
+    at = 0
+    while at < min(len(words), BALANCE_LEAD_MAX):
+        text = words[at].text
+        found = read_date(word.text for word in words[at:]) if any(map(str.isalnum, text)) else None
+        if found is None and folded(text) not in _ON and any(map(str.isalnum, text)):
+            break
+        if found is None and not any(map(str.isalnum, text)) and currency_code(text):
+            break
+        at += found.words if found else 1
+    return at
+
+
 def _money(words: Words, amount: Amount) -> Value:
     return Value(" ".join(word.text for word in words), tuple(words), amount.value, amount.currency)
 
@@ -80,6 +106,37 @@ def _read_amount(words: Words) -> tuple[Value, int] | None:
     # "Total (EUR)  1,234.00": the currency stands with the label.
     signs = [code for word in words if CURRENCY_WORD.fullmatch(word.text) and (code := currency_code(word.text))]
     return replace(found[0], currency=signs[0] if signs else None), found[1]
+
+
+def _read_balance(words: Words) -> tuple[Value, int] | None:
+    rest = words[dated_lead(words) :]
+    found = booked_at_end(rest) or amount_at_end(rest)
+    return (found[0], len(words)) if found else None
+
+
+def _read_period(words: Words) -> tuple[Value, int] | None:
+    found = read_period([word.text for word in words])
+    if found is None:
+        return None
+    taken = words[: found.words]
+    return Value(
+        " ".join(word.text for word in taken).strip(".,;"), tuple(taken), date=found.start, until=found.end
+    ), found.words
+
+
+def _read_duration(words: Words) -> tuple[Value, int] | None:
+    found = read_duration([word.text for word in words])
+    if found is None:
+        return None
+    code, taken = found
+    text = " ".join(word.text for word in words[:taken]).strip(".,;'\u2019")
+    return Value(text, tuple(words[:taken]), code=code), taken
+
+
+def _read_text(words: Words) -> tuple[Value, int] | None:
+    text = " ".join(word.text for word in words)
+    is_one = len(text) <= TEXT_CHARACTERS_MAX and any(map(str.isalpha, text))
+    return (Value(text, tuple(words), code=text), len(words)) if is_one else None
 
 
 def _read_code(words: Words) -> tuple[Value, int] | None:
@@ -142,5 +199,5 @@ def _taken(words: Words, found: tuple[str, int]) -> tuple[Value, int]:
 _READERS = {
     "amount": _read_amount, "tax": _read_amount, "code": _read_code, "date": _read_date, "iban": _read_iban,
     "vat": _read_vat, "email": _read_email, "phone": _read_phone, "account": _read_account, "currency": _read_word,
-    "bic": _read_word,
+    "bic": _read_word, "balance": _read_balance, "period": _read_period, "duration": _read_duration, "text": _read_text,
 }  # fmt: skip

@@ -6,13 +6,31 @@ A label that says little by itself ("Date", "Total", "No.") is weak: it counts o
 from collections.abc import Mapping
 
 
-def _phrases(texts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def phrases_by_kind(texts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Phrases by kind, out of texts that part them by semicolons."""
     return {kind: tuple(" ".join(each.split()) for each in text.split(";")) for kind, text in texts.items()}
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+def numbered(nouns: str) -> tuple[str, ...]:
+    """The labels of a document's number, in whatever order its name and the word for a number stand."""
+    names = [" ".join(noun.split()) for noun in nouns.split(";")]
+    words = ("no", "nr", "number", "nummer", "número", "num", "numéro", "номер", "id", "ref")
+    behind = [f"{noun} {word}" for noun in names for word in words]
+    joint = [f"{noun}{word}" for noun in names for word in ("nummer", "nr", "snummer", "snr", "s nr", "s nummer")]
+    before = [
+        f"{word} {noun}"
+        for noun in names
+        for word in (
+            "no", "nr", "número", "número de", "número do", "número da", "no de", "no do", "no da", "numéro de",
+            "numéro du", "numéro", "no du",
+            "номер", "ref", "ref do", "référence du", "referência do", "referencia del", "número del", "no del",
+        )
+    ]  # fmt: skip
+    return (*behind, *joint, *before)
 
 
 # The kinds of values: the name that people read, and what a value looks like.
@@ -41,11 +59,38 @@ KINDS: dict[str, tuple[str, str]] = {
     "customer_vat_number": ("Customer VAT number", "vat"),
     "email": ("E-mail", "email"),
     "phone": ("Phone", "phone"),
+    "merchant": ("Merchant", "party"),
+    "receipt_number": ("Receipt number", "code"),
+    "purchase_date": ("Purchase date", "date"),
+    "change": ("Change", "amount"),
+    "bank": ("Bank", "party"),
+    "account_holder": ("Account holder", "party"),
+    "statement_number": ("Statement number", "code"),
+    "statement_date": ("Statement date", "date"),
+    "period": ("Period", "period"),
+    "period_start": ("Period from", "date"),
+    "period_end": ("Period to", "date"),
+    "opening_balance": ("Opening balance", "balance"),
+    "credits": ("Total credits", "balance"),
+    "debits": ("Total debits", "balance"),
+    "closing_balance": ("Closing balance", "balance"),
+    "party": ("Party", "party"),
+    "contract_number": ("Contract number", "code"),
+    "contract_date": ("Contract date", "date"),
+    "start_date": ("Start date", "date"),
+    "end_date": ("End date", "date"),
+    "notice_period": ("Notice period", "duration"),
+    "term": ("Term", "duration"),
+    "sender": ("Sender", "party"),
+    "recipient": ("Recipient", "party"),
+    "letter_date": ("Letter date", "date"),
+    "subject": ("Subject", "text"),
+    "reference": ("Reference", "code"),
 }
 # Read so that nothing else takes their values, or to check others; people see them in the lines and totals.
 NOT_SHOWN = frozenset({"carried", "discount", "paid", "currency", "bic"})
 
-TITLES = _phrases(
+TITLES = phrases_by_kind(
     {
         "title": """
             invoice; tax invoice; sales invoice; commercial invoice; proforma invoice; bill; credit note; rechnung;
@@ -56,7 +101,7 @@ TITLES = _phrases(
     }
 )["title"]
 
-STRONG = _phrases(
+STRONG = phrases_by_kind(
     {
         "invoice_number": """
             invoice number; invoice no; invoice nr; invoice id; invoice ref; invoice reference; tax invoice no; bill
@@ -177,7 +222,7 @@ STRONG = _phrases(
         """,
     }
 )
-WEAK = _phrases(
+WEAK = phrases_by_kind(
     {
         "invoice_number": """
             number; no; nr; invoice; reference; ref; rechnung; nummer; fatura; factura; número; num; numéro; facture;
@@ -203,7 +248,7 @@ TAX_FILLERS = _words(
     """
 )
 
-COLUMNS = _phrases(
+COLUMNS = phrases_by_kind(
     {
         "position": "pos; position; no; nr; line; item no; no пп; no п п; п п; lfd nr; num; ln",
         "code": """

@@ -135,6 +135,11 @@ def folded(text: str) -> str:
     return _NOT_IN_LABELS.sub("", "".join(each for each in plain if not unicodedata.combining(each)))
 
 
+def folded_set(text: str) -> frozenset[str]:
+    """The words of a text as labels are compared."""
+    return frozenset(map(folded, text.split()))
+
+
 def _lines(words: Iterable[PlacedWord]) -> list[list[PlacedWord]]:
     lines: list[list[PlacedWord]] = []
     for word in sorted(words, key=lambda word: (word.middle, word.left)):

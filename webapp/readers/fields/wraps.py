@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from webapp.readers.fields.found import WRAPPED, Candidate
 from webapp.readers.fields.labels import folded_words, match_label
+from webapp.readers.fields.prose import joined
 from webapp.readers.fields.values import read_value
 from webapp.readers.fields.vocabulary import KINDS
 from webapp.readers.fields.words import Piece, PlacedWord, Row
@@ -87,9 +88,11 @@ def _are_close(lines: Sequence[Piece]) -> bool:
 def _goes_on(row: Row, following: Row) -> bool:
     """Whether a line of labels and values with separators goes on in the next line."""
     is_line = len(row.pieces) == len(following.pieces) == 1 and any(word.text in _SEPARATORS for word in row.words)
+    if not is_line or not (":" in row.text or match_label(folded_words(row.words))):
+        return False
     last = row.words[-1]
     is_same = row.page == following.page and following.top - last.bottom < LINE_HEIGHTS * last.height
-    return is_line and is_same and abs(row.pieces[0].left - following.pieces[0].left) < ALIGNED
+    return is_same and abs(row.pieces[0].left - following.pieces[0].left) < ALIGNED
 
 
 def _is_below(piece: Piece, other: Piece) -> bool:
@@ -99,13 +102,7 @@ def _is_below(piece: Piece, other: Piece) -> bool:
 
 def _joined(lines: Sequence[Piece]) -> list[PlacedWord]:
     """The words of lines; a number that was cut behind a hyphen or a slash is one word again."""
-    words: list[PlacedWord] = []
+    words: tuple[PlacedWord, ...] = ()
     for line in lines:
-        last, first = words[-1] if words else None, line.words[0]
-        if last and last.text.endswith(("-", "/")) and any(map(str.isdigit, last.text)):
-            left, right = min(last.left, first.left), max(last.right, first.right)
-            words[-1] = PlacedWord(last.text + first.text, left, last.top, right, first.bottom)
-            words += line.words[1:]
-        else:
-            words += line.words
-    return words
+        words = joined(words, line.words) if words else line.words
+    return list(words)

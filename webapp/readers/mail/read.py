@@ -10,6 +10,7 @@ from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Extraction, Field, Page
+from webapp.readers.fields.find import OF_MAIL
 from webapp.readers.fields.markdown import with_fields
 from webapp.readers.mail.body import Mail, raw_text, read_mail
 from webapp.readers.mail.message import PARTS_MAX, Attachment, Part, parse
@@ -38,7 +39,7 @@ def parse_message(arguments: dict[str, object], report: Report) -> dict[str, Any
     if not mail.fields and len(mail.blocks) == 1:
         raise BadInput("neither headers nor text", code=FailureCode.NO_TEXT)
     report.progress(0.9)
-    return asdict(with_fields(_extraction(mail, is_whole=is_whole)))
+    return asdict(with_fields(_extraction(mail, is_whole=is_whole), OF_MAIL))
 
 
 def extraction_of(message: Part, *, is_whole: bool) -> Extraction:

@@ -9,6 +9,7 @@ from struct import unpack_from
 
 from webapp.readers.encoding import codec_named
 from webapp.readers.extraction import Extraction
+from webapp.readers.fields.find import OF_MAIL
 from webapp.readers.fields.markdown import with_fields
 from webapp.readers.mail.body import read_mail
 from webapp.readers.mail.message import PARTS_MAX, Attachment, Part
@@ -38,7 +39,7 @@ def read_message(container: Container, report: Report) -> Extraction:
     outlook = _Outlook(container)
     message = outlook.message("", 0)
     report.progress(0.5)
-    return with_fields(extraction_of(message, is_whole=outlook.is_whole))
+    return with_fields(extraction_of(message, is_whole=outlook.is_whole), OF_MAIL)
 
 
 def attachments_of_outlook(container: Container) -> list[Attachment]:
