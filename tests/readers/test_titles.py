@@ -43,6 +43,9 @@ def test_what_somebody_chose_is_a_title(said: str, title: str) -> None:
         ("Chapter 1\u2026\u2026\u2026 12", None),
         ("notes.txt", None),
         ("INVOICE", None),
+        ("Receipt number 2026/27572 Date of sale: February 10, 2025 18:15 Served by: Kim", None),
+        ("Part 1: the years 2025 and 2026", "Part 1: the years 2025 and 2026"),
+        ("Lines of a form " * 8, None),
         ("And so on ...", "And so on ..."),
     ],
 )

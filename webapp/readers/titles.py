@@ -35,6 +35,9 @@ _KINDS = frozenset(
 )  # fmt: skip
 # A line of a table of contents: words, dots, a page.
 _LEADERS = re.compile(r"(?:\.[ .]{3,200}|\u2026{2,200}) ?\d{0,5}$")
+# A heading with more numbers is lines of a form that were set in large type.
+_NUMBERS_MAX, GUESS_CHARACTERS_MAX = 3, 120
+_NUMBER = re.compile(r"\d+")
 _AROUND = " \t()[]<>\"'.:"
 
 
@@ -58,9 +61,13 @@ def guessed_title(markdown: str) -> str | None:
 
 
 def title_in(heading: str | None) -> str | None:
-    """A text's first heading as its title; None where that is the head or the first line of its contents, or a kind."""
+    """A text's first heading as its title; None where that is the head or the first line of its contents, a kind, or
+    several lines of a form.
+    """
     title = chosen_title(heading)
-    if title is None or _LEADERS.search(title):
+    if title is None or _LEADERS.search(title) or len(title) > GUESS_CHARACTERS_MAX:
+        return None
+    if len(_NUMBER.findall(title)) > _NUMBERS_MAX:
         return None
     bare = title.strip(_AROUND).casefold()
     return None if bare in _KINDS or _CONTENTS.fullmatch(bare) else title
