@@ -22,9 +22,11 @@ from tests.papers.made import Made, made
 from tests.papers.receipts import RECEIPTS
 from tests.papers.scoring import is_table_right
 from tests.papers.statements import STATEMENTS
+from tests.papers.unseen import UNSEEN
 from webapp.readers.fields.find import find_fields
 
 KINDS = {each.name: each for each in (RECEIPTS, STATEMENTS, CONTRACTS, LETTERS)}
+UNSEEN_KINDS = {each.name: each for each in UNSEEN}
 RIGHT_MUST, WRONG_MAX, LINES_MUST = 0.97, 0.01, 0.95
 
 
@@ -34,15 +36,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="documents of each layout in each language")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--kind", choices=KINDS, action="append")
-    parser.add_argument("--set", choices=("known", "held-out"), help="one of the two sets alone")
+    parser.add_argument("--set", choices=("known", "held-out", "unseen"), help="one of the sets alone")
     parser.add_argument("--misses", action="store_true", help="list each value that is not right")
     parser.add_argument("--write", action="store_true", help="store each rule's share of right answers")
     arguments = parser.parse_args()
     rules: Counter[tuple[str, str]] = Counter()
     for name in arguments.kind or KINDS:
-        for held_out, of in ((False, "known"), (True, "held-out")):
+        sets = {"known": (KINDS[name], False), "held-out": (KINDS[name], True), "unseen": (UNSEEN_KINDS[name], True)}
+        for of, (kind, held_out) in sets.items():
             if arguments.set in {None, of}:
-                documents = list(made(KINDS[name], held_out=held_out, rounds=arguments.rounds, seed=arguments.seed))
+                documents = list(made(kind, held_out=held_out, rounds=arguments.rounds, seed=arguments.seed))
                 rules += _measured(f"{len(documents)} {name}s, {of}", documents, show_misses=arguments.misses)
     if arguments.write:
         write_rules(rules, set(KINDS))

@@ -26,6 +26,19 @@ _KEYS = (
 )
 
 
+_STORY = (
+    "The letter",
+    "",
+    "She opened it at once. It was dated 3 May 1926, and this is what it said.",
+    "Dear Emma,",
+    "I signed the contract between my brother and the bank. He gave me a receipt for it,",
+    "and the total was 40.00, of which nothing is left. Come home.",
+    "Yours truly,",
+    "James",
+    "She put it away and went out into the garden without a word to anybody.",
+)
+
+
 def _code() -> bytes:
     return lines_pdf(
         [
@@ -52,6 +65,7 @@ def _price_list() -> bytes:
 
 MANUALS: dict[str, Callable[[], bytes]] = {
     "a guide about invoices": lambda: lines_pdf(_ABOUT_INVOICES),
+    "a story with a letter in it": lambda: lines_pdf(_STORY),
     "a list of keys": lambda: lines_pdf(_KEYS),
     "options of a program": _code,
     "a price list": _price_list,

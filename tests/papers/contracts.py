@@ -239,10 +239,22 @@ HELD_OUT_LABELS = {
         open: МЕЖДУ
     """),
 }
-_DURATIONS = {"three": ("P3M", "P6M"), "one": ("P30D", "P90D")}
+DURATIONS = {
+    notice: code
+    for code, notices in {
+        "P3M": "three months/drei Monaten/três meses/tres meses/trois mois/три месяца/3 months/3 Monate/3 meses/3 mois/3 месяца",
+        "P6M": "six (6) months'/sechs Monaten/seis meses/six mois/шесть месяцев",
+        "P30D": "30 days/30 Tagen/30 dias/30 días/30 jours/30 дней",
+        "P90D": "ninety (90) days'/90 (noventa) dias/noventa (90) días/quatre-vingt-dix (90) jours/90 (девяносто) дней",
+        "P6W": "6 Wochen",
+        "P4W": "four weeks/vier Wochen",
+        "P12W": "12 weeks",
+    }.items()
+    for notice in notices.split("/")
+}
 
 
-class _Facts:
+class ContractFacts:
     """What one contract says."""
 
     def __init__(self, draft: Draft) -> None:
@@ -262,9 +274,7 @@ class _Facts:
         return self.draft[self.length]
 
     def say(self, *kinds: str) -> None:
-        duration = _DURATIONS[self.length][self.draft.held_out]
-        # Six weeks, in the German wording.
-        duration = "P6W" if "Wochen" in self.notice else duration
+        duration = DURATIONS[self.notice]
         truth = {
             "party": (self.first.name, self.second.name), "contract_number": (self.number,), "contract_date": (self.signed.isoformat(),),
             "start_date": (self.start.isoformat(),), "end_date": (self.end.isoformat(),), "notice_period": (duration,),
@@ -288,7 +298,7 @@ def _block(one: Someone) -> str:
 
 def key_facts(draft: Draft) -> str:
     """The roles with a label each, and a block of labels and values."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = ContractFacts(draft), draft.words
     facts.say("party", "contract_number", "contract_date", "start_date", "end_date", "notice_period")
     meta = pairs(
         [
@@ -308,7 +318,7 @@ def key_facts(draft: Draft) -> str:
 
 def block_between(draft: Draft) -> str:
     """The word "between" and each party as a block in the middle; dates in sentences."""
-    facts = _Facts(draft)
+    facts = ContractFacts(draft)
     facts.say("party", "contract_number", "start_date", "end_date", "notice_period")
     who = f"<center>{draft['open']}<br><br><b>{escape(facts.first.name)}</b><br>{escape(facts.first.street)}, {escape(facts.first.city)}<br><br>{draft['and']}<br><br><b>{escape(facts.second.name)}</b><br>{escape(facts.second.street)}, {escape(facts.second.city)}</center>"
     clauses = "".join(
@@ -321,7 +331,7 @@ def block_between(draft: Draft) -> str:
 
 def running_text(draft: Draft) -> str:
     """The parties in a sentence, everything in paragraphs over lines."""
-    facts = _Facts(draft)
+    facts = ContractFacts(draft)
     facts.say("party", "contract_date", "start_date", "end_date", "notice_period")
     who = escape(draft["between"].format(a=facts.first.name, b=facts.second.name))
     begins, ends, leaves = map(escape, facts.sentences)
@@ -332,7 +342,7 @@ def running_text(draft: Draft) -> str:
 
 def cover_and_clauses(draft: Draft) -> str:
     """Roles with colons in lines, then clauses with headings over two columns of numbers and text."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = ContractFacts(draft), draft.words
     facts.say("party", "contract_number", "contract_date", "start_date", "end_date", "notice_period")
     who = f"<div>{draft['role']}: {escape(facts.first.name)}, {escape(facts.first.street)}, {escape(facts.first.city)}</div><div>{draft['role2']}: {escape(facts.second.name)}, {escape(facts.second.street)}, {escape(facts.second.city)}</div>"
     meta = pairs([(draft["number"], facts.number), (draft["signed"], words.date(facts.signed))])
@@ -345,7 +355,7 @@ def cover_and_clauses(draft: Draft) -> str:
 
 def long_sentences(draft: Draft) -> str:
     """Everything in sentences, in narrow justified paragraphs, so that lines break anywhere."""
-    facts = _Facts(draft)
+    facts = ContractFacts(draft)
     facts.say("party", "start_date", "end_date", "notice_period", "contract_number")
     who = escape(draft["between"].format(a=facts.first.name, b=facts.second.name))
     begins, ends, leaves = map(escape, facts.sentences)

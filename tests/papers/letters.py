@@ -128,7 +128,7 @@ _DEN = {
 }
 
 
-class _Facts:
+class LetterFacts:
     """What one letter says."""
 
     def __init__(self, draft: Draft, *, private: bool = False) -> None:
@@ -154,66 +154,66 @@ class _Facts:
         return f"<p>{escape(self.draft['dear'])}</p>{{subject}}<p>{escape(text)}</p><p>{escape(text[0].upper() + text[1:])}</p><p>{escape(self.draft['closing'])}</p><br><br><div>{escape(self.person[0].name)}</div>"
 
 
-def _address(one: Someone) -> str:
+def address(one: Someone) -> str:
     return f"<div>{escape(one.name)}</div><div>{escape(one.street)}</div><div>{escape(one.city)}</div>"
 
 
-def _placed_day(draft: Draft, facts: _Facts) -> str:
+def _placed_day(draft: Draft, facts: LetterFacts) -> str:
     return _DEN[draft.language].format(town=draft.names.town, day=draft.words.date(facts.day))
 
 
 def window_envelope(draft: Draft) -> str:
     """A small line of the sender above the address, the date at the right, the subject in bold without a label."""
-    facts = _Facts(draft)
+    facts = LetterFacts(draft)
     facts.say("sender", "recipient", "letter_date", "subject")
     sender = f"<div style='font-size:7pt;text-decoration:underline'>{escape(facts.sender.name)} · {escape(facts.sender.street)} · {escape(facts.sender.city)}</div>"
     return sheet(
-        f"<div style='margin-top:60px'>{sender}{_address(facts.recipient)}</div><div style='text-align:right;margin:30px 0'>{escape(_placed_day(draft, facts))}</div><b>{escape(draft['about'])}</b><br><br>{facts.body.format(subject='')}"
+        f"<div style='margin-top:60px'>{sender}{address(facts.recipient)}</div><div style='text-align:right;margin:30px 0'>{escape(_placed_day(draft, facts))}</div><b>{escape(draft['about'])}</b><br><br>{facts.body.format(subject='')}"
     )
 
 
 def of_a_person(draft: Draft) -> str:
     """The sender's address at the right, the recipient's at the left, the subject with a label."""
-    facts = _Facts(draft, private=True)
+    facts = LetterFacts(draft, private=True)
     facts.say("sender", "recipient", "letter_date", "subject")
     return sheet(
-        f"<div style='margin-left:65%'>{_address(facts.sender)}</div><div style='margin:24px 0'>{_address(facts.recipient)}</div><p>{escape(_placed_day(draft, facts))}</p><p><b>{draft['subject']}: {escape(draft['about'])}</b></p>{facts.body.format(subject='')}"
+        f"<div style='margin-left:65%'>{address(facts.sender)}</div><div style='margin:24px 0'>{address(facts.recipient)}</div><p>{escape(_placed_day(draft, facts))}</p><p><b>{draft['subject']}: {escape(draft['about'])}</b></p>{facts.body.format(subject='')}"
     )
 
 
 def with_references(draft: Draft) -> str:
     """A letterhead with telephone and e-mail, a block of date and reference."""
-    facts = _Facts(draft)
+    facts = LetterFacts(draft)
     facts.say("sender", "recipient", "letter_date", "subject", "reference", "email", "phone")
     head = f"<h2>{escape(facts.sender.name)}</h2><div style='font-size:8pt'>{escape(facts.sender.street)}, {escape(facts.sender.city)}<br>Tel. {facts.sender.phone}<br>E-mail: {facts.sender.email}</div>"
     block = f"<div>{draft['date']}: {escape(draft.words.date(facts.day))}</div><div>{draft['reference']}: {facts.reference}</div>"
     return sheet(
-        f"{head}<hr><div class=row><div>{_address(facts.recipient)}</div><div>{block}</div></div><p>{draft['subject']}: {escape(draft['about'])}</p>{facts.body.format(subject='')}"
+        f"{head}<hr><div class=row><div>{address(facts.recipient)}</div><div>{block}</div></div><p>{draft['subject']}: {escape(draft['about'])}</p>{facts.body.format(subject='')}"
     )
 
 
 def centred_head(draft: Draft) -> str:
     """A letterhead in the middle, the date alone below it, the subject behind the salutation."""
-    facts = _Facts(draft)
+    facts = LetterFacts(draft)
     facts.say("sender", "recipient", "letter_date", "subject")
     head = f"<div style='text-align:center'><div style='font-size:16pt'>{escape(facts.sender.name)}</div><div>{escape(facts.sender.street)} | {escape(facts.sender.city)}</div></div>"
     return sheet(
-        f"{head}<p>{escape(draft.words.date(facts.day))}</p>{_address(facts.recipient)}<br>{facts.body.format(subject='<p><b>' + escape(draft['about']) + '</b></p>')}"
+        f"{head}<p>{escape(draft.words.date(facts.day))}</p>{address(facts.recipient)}<br>{facts.body.format(subject='<p><b>' + escape(draft['about']) + '</b></p>')}"
     )
 
 
 def sender_at_the_right(draft: Draft) -> str:
     """The company's block at the right with its telephone, the recipient at the left on the same height, date and reference in a row."""
-    facts = _Facts(draft)
+    facts = LetterFacts(draft)
     facts.say("sender", "recipient", "letter_date", "subject", "reference", "phone")
-    right = f"<div>{_address(facts.sender)}<div>Tel. {facts.sender.phone}</div></div>"
+    right = f"<div>{address(facts.sender)}<div>Tel. {facts.sender.phone}</div></div>"
     row = f"<table class=grid><tr><th>{draft['reference']}</th><th>{draft['date']}</th></tr><tr><td>{facts.reference}</td><td>{escape(draft.words.date(facts.day))}</td></tr></table>"
     end = facts.body.format(subject="").replace(
         f"<br><br><div>{escape(facts.person[0].name)}",
         f"<div>{escape(facts.sender.name)}</div><br><div>{escape(facts.person[0].name)}",
     )
     return sheet(
-        f"<div class=row style='margin-top:40px'><div><br>{_address(facts.recipient)}</div>{right}</div>{row}<p><b>{draft['subject']}: {escape(draft['about'])}</b></p>{end}",
+        f"<div class=row style='margin-top:40px'><div><br>{address(facts.recipient)}</div>{right}</div>{row}<p><b>{draft['subject']}: {escape(draft['about'])}</b></p>{end}",
         "body{font-family:'DejaVu Serif',serif}",
     )
 

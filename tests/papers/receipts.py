@@ -23,7 +23,7 @@ _THINGS = (
 )  # fmt: skip
 
 
-class _Facts:
+class ReceiptFacts:
     """What one receipt says."""
 
     def __init__(self, draft: Draft) -> None:
@@ -72,7 +72,7 @@ class _Facts:
 
 def slip_with_counts(draft: Draft) -> str:
     """A slip: "2 x 1.75" below each line that needs it, sums with signs, cash and change."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = ReceiptFacts(draft), draft.words
     rows = ""
     for thing, count, price in facts.items:
         rows += f"<tr><td>{escape(thing)}</td><td class=r>{words.plain(count * price)}</td></tr>"
@@ -104,7 +104,7 @@ def slip_with_counts(draft: Draft) -> str:
 
 def slip_with_classes(draft: Draft) -> str:
     """A slip with the class of tax behind each amount, quantities before the text, the day without a label."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = ReceiptFacts(draft), draft.words
     rows = "".join(
         f"<tr><td>{count} x {escape(thing)}</td><td class=r>{words.plain(count * price)} A</td></tr>"
         for thing, count, price in facts.items
@@ -124,7 +124,7 @@ def slip_with_classes(draft: Draft) -> str:
 
 def full_page(draft: Draft) -> str:
     """A receipt on a whole page: a table with a heading, sums at the right."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = ReceiptFacts(draft), draft.words
     facts.say("merchant", "receipt_number", "purchase_date", "net", "tax", "total", "currency", "paid", "vat_number")
     facts.table("description", "quantity", "price", "amount")
     facts.given = facts.total
@@ -150,7 +150,7 @@ def full_page(draft: Draft) -> str:
 
 def title_first(draft: Draft) -> str:
     """A slip that begins with its name; counts above the lines, a table of taxes at the end."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = ReceiptFacts(draft), draft.words
     rows = ""
     for thing, count, price in facts.items:
         if count > 1:
@@ -171,7 +171,7 @@ def title_first(draft: Draft) -> str:
 
 def half_page(draft: Draft) -> str:
     """A receipt with ruled cells, labels above their values, and sums below the table in its columns."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = ReceiptFacts(draft), draft.words
     facts.given = facts.total
     facts.say("merchant", "receipt_number", "purchase_date", "net", "tax", "total", "currency", "vat_number", "phone")
     facts.table("description", "quantity", "price", "amount")

@@ -23,7 +23,7 @@ _PAYMENTS = (
 )  # fmt: skip
 
 
-class _Facts:
+class StatementFacts:
     """What one statement says."""
 
     def __init__(self, draft: Draft) -> None:
@@ -90,7 +90,7 @@ class _Facts:
 
 def two_columns_of_money(draft: Draft) -> str:
     """Letterhead, address, a block at the right; money out and in in columns of their own, balances as rows of the table."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = StatementFacts(draft), draft.words
     facts.say(
         "bank account_holder statement_number statement_date period_start period_end opening_balance closing_balance account currency"
     )
@@ -120,7 +120,7 @@ def two_columns_of_money(draft: Draft) -> str:
 
 def summary_above(draft: Draft) -> str:
     """The four sums in a row above the transactions, which have two dates and signed amounts."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = StatementFacts(draft), draft.words
     facts.say(
         "bank account_holder statement_number period_start period_end opening_balance closing_balance credits debits account currency"
     )
@@ -152,7 +152,7 @@ def summary_above(draft: Draft) -> str:
 
 def balances_around(draft: Draft) -> str:
     """The old balance above the transactions, the new one below, each with its date; signs behind the amounts."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = StatementFacts(draft), draft.words
     facts.say("bank account_holder statement_number statement_date opening_balance closing_balance account currency")
     facts.table("date", "description", "amount")
     rows = [
@@ -179,7 +179,7 @@ def balances_around(draft: Draft) -> str:
 
 def box_at_the_right(draft: Draft) -> str:
     """A box of sums at the right, descriptions in two lines, no rules."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = StatementFacts(draft), draft.words
     facts.say(
         "bank account_holder statement_number statement_date period_start period_end opening_balance closing_balance credits debits account currency"
     )
@@ -215,7 +215,7 @@ def box_at_the_right(draft: Draft) -> str:
 
 def ruled_cells(draft: Draft) -> str:
     """Everything in ruled cells, the sums as the last rows of the table, smaller type."""
-    facts, words = _Facts(draft), draft.words
+    facts, words = StatementFacts(draft), draft.words
     facts.say(
         "bank account_holder statement_number period_start period_end opening_balance closing_balance account currency"
     )

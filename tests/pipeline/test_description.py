@@ -40,6 +40,18 @@ def test_an_invoice_is_one_in_whatever_file() -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "kind", "has_day"),
+    [
+        ("purchase_date", "receipt", True), ("closing_balance", "bank_statement", False),
+        ("opening_balance", "bank_statement", False), ("party", "contract", False), ("letter_date", "letter", True),
+    ],
+)  # fmt: skip
+def test_the_kind_is_told_by_the_field_that_no_other_kind_has(field: str, kind: str, has_day: bool) -> None:
+    found = described(PDF, TOTAL, Field("Whatever", "4 March 2026", kind=field, normalized="2026-03-04"))
+    assert (found.kind, found.document_date_from) == (kind, field if has_day else None)
+
+
+@pytest.mark.parametrize(
     ("content_type", "fields", "created", "day", "origin"),
     [
         (PDF, [INVOICED], "2026-03-06", date(2026, 3, 4), "invoice_date"),

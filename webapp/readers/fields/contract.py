@@ -36,13 +36,10 @@ _CLOSING = (",", ";", ")", "\u2013", "-", "\u2014", "»", "\u201d", "\u201c", '"
 
 def read_contract(rows: Sequence[Row]) -> Paper | None:
     """Read a contract; None where the document is none: one has a title and two parties."""
-    # Where lines are put together, the beginning of a sentence is no title.
-    if not any(_is_title(row) for row in rows[:TITLE_ROWS]):
-        return None
-    texts = paragraphs(rows)
-    title = next((row for row in texts[:TITLE_ROWS] if _is_title(row)), None)
+    title = next((row for row in rows[:TITLE_ROWS] if _is_title(row)), None)
     if title is None:
         return None
+    texts = paragraphs(rows)
     findings = find_pairs(texts, CONTRACT)
     parties = _parties(rows, texts, findings)
     if len(parties) < 2:

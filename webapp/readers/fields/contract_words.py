@@ -51,7 +51,8 @@ _STRONG = phrases_by_kind(
             compter du; débute le; prendra effet le; commencera le; à partir du; entrera en vigueur le; date de prise
             deffet; débutera le; дата начала; начало; начало действия; вступает в силу с; действует с; начало срока;
             действует начиная с; срок начала; начинается с; вступает в силу; дата вступления в силу; начиная с; начало
-            аренды; действие договора начинается; дата начала работы
+            аренды; действие договора начинается; дата начала работы; date de commencement; comienzo; fecha de entrada
+            en vigor; date dentrée en vigueur; начало работ; begin
         """,
         "end_date": """
             end date; expiry date; expiration date; termination date; valid until; expires on; ends on; terminates on;
@@ -67,7 +68,7 @@ _STRONG = phrases_by_kind(
             termine le; jusquau; expire le; date déchéance; terme; échéance; prendra fin le; se terminera le; sachève
             le; expirera le; дата окончания; окончание; окончание действия; действует до; действует по; истекает; срок
             действия до; до; окончание срока; прекращается; дата прекращения; заканчивается; оканчивается; истекает
-            срок
+            срок; valid to; término; fecha de vencimiento; окончание работ; срок окончания; date de terme
         """,
         "notice_period": """
             notice period; period of notice; notice; notice of termination; notice of; at least; not less than;
@@ -80,7 +81,8 @@ _STRONG = phrases_by_kind(
             período de preaviso; aviso previo de; préavis; délai de préavis; préavis de; préavis minimum de; moyennant
             un préavis de; un préavis de; délai de préavis de; sous réserve dun préavis de; срок уведомления;
             уведомление за; срок предупреждения; предупредив за; не менее чем за; не позднее чем за; уведомив за;
-            уведомив другую сторону за; уведомив другую сторону не менее чем за; срок расторжения; за
+            уведомив другую сторону за; уведомив другую сторону не менее чем за; срок расторжения; за; notice
+            required; durée du préavis; duración del preaviso
         """,
         "term": """
             term; contract term; duration; fixed term of; term of; period of; for a period of; initial term; initial
@@ -119,7 +121,13 @@ CONTRACT = Vocabulary(
     titles_of(()),
     Phrases(
         (2, _STRONG),
-        (1, {"contract_date": ("date", "datum", "data", "fecha", "дата", "fait le", "le")}),
+        (
+            1,
+            {
+                "contract_number": ("number", "nummer", "número", "numéro", "номер", "vertrag", "contrat"),
+                "contract_date": ("date", "datum", "data", "fecha", "дата", "fait le", "le"),
+            },
+        ),
         (2, {"iban": STRONG["iban"]}),
     ),
     _IN_SENTENCES,

@@ -38,11 +38,12 @@ def read_letter(rows: Sequence[Row]) -> Paper | None:
     if not ends or rows[greeting].page != rows[0].page or rows[greeting].depth > SALUTATION_DEPTH:
         return None
     head = rows[:greeting]
-    findings = find_pairs([*head, *rows[ends[-1] :]], LETTER)
+    # A subject with a label may be the first line behind the salutation.
+    findings = find_pairs([*head, rows[greeting + 1], *rows[ends[-1] :]], LETTER)
     findings.candidates = [
         each
         for each in findings.candidates
-        if each.kind not in {"letter_date", "subject", "reference"} or each.place < rows[greeting].place
+        if each.kind not in {"letter_date", "subject", "reference"} or each.place <= rows[greeting + 1].place
     ]
     findings.candidates += _dates(head)
     _add_parties(head, rows[ends[-1] :], findings)

@@ -96,7 +96,7 @@ def _tax_at(row: Row, place: int, at: int, folds: Sequence[str]) -> Label | None
 
 def _is_label(label: Label, vocabulary: Vocabulary, *, is_start: bool, has_value: bool) -> bool:
     """Whether a phrase is a label here, and no part of a sentence."""
-    if has_value and label.kind in vocabulary.in_sentences:
+    if has_value and label.weight > 1 and label.kind in vocabulary.in_sentences:
         return True
     if not (is_start or label.has_colon):
         return False

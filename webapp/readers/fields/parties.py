@@ -70,7 +70,7 @@ def find_parties(
         findings.candidates.append(block_party(others[0], recipient))
         of_recipient = others
     of_recipient = [_with_more(block, rows) for block in of_recipient]
-    findings.candidates = [_with_form(rows, each) if each.kind in parties else each for each in findings.candidates]
+    findings.candidates = [with_form(rows, each) if each.kind in parties else each for each in findings.candidates]
     return of_recipient
 
 
@@ -110,7 +110,7 @@ def labelled_party(label: Label, labels: Sequence[Label], rows: Sequence[Row]) -
     return Candidate(label.kind, label.weight, Value(name, tuple(used)), label.row.page, label.row.place, how)
 
 
-def _with_form(rows: Sequence[Row], found: Candidate) -> Candidate:
+def with_form(rows: Sequence[Row], found: Candidate) -> Candidate:
     """A name whose company form was wrapped into the next line."""
     first, last = found.value.words[0], found.value.words[-1]
     for row in rows:

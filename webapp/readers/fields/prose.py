@@ -10,6 +10,8 @@ LINE_HEIGHTS = 0.9
 # A first line may begin further to the right; justified lines have wide gaps between words.
 INDENT_HEIGHTS, ALIGNED_HEIGHTS, GAP_HEIGHTS = 3.0, 0.5, 3.0
 ROOM_HEIGHTS = 1.5
+# A title is no part of the paragraph below it.
+TALLER = 1.3
 WORDS_MAX = 1_500
 
 
@@ -60,6 +62,8 @@ def _goes_on(row: Row, following: Row, edges: dict[tuple[int, int], list[float]]
     if row.page != following.page or not (_is_line(row) and _is_line(following)):
         return False
     height = row.bottom - row.top
+    if not 1 / TALLER < (following.bottom - following.top) / height < TALLER:
+        return False
     indent = row.words[0].left - following.words[0].left
     is_aligned = -ALIGNED_HEIGHTS * height < indent < INDENT_HEIGHTS * height
     if not is_aligned or following.top - row.bottom > LINE_HEIGHTS * height:

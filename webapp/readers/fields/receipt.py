@@ -7,18 +7,20 @@ from decimal import Decimal
 from webapp.readers.fields.amounts import CENT
 from webapp.readers.fields.choose import Days, Paper, best_of, fields_of
 from webapp.readers.fields.codes import VAT
+from webapp.readers.fields.dates import month_number
 from webapp.readers.fields.found import BARE, BLOCK, Candidate, Findings, Value
 from webapp.readers.fields.invoice import currency_field, tax_field
 from webapp.readers.fields.labels import folded_words, match_title
 from webapp.readers.fields.line_items import INVOICE_LINES, find_line_items, without_items
 from webapp.readers.fields.pairs import find_bare, find_pairs
-from webapp.readers.fields.parties import labelled_party, name_in
+from webapp.readers.fields.parties import labelled_party, name_in, with_form
 from webapp.readers.fields.receipt_words import RECEIPT, RECEIPT_COLUMNS
 from webapp.readers.fields.ruled import RuledField
 from webapp.readers.fields.slips import find_slip_lines
 from webapp.readers.fields.totals import Totals, choose_totals
 from webapp.readers.fields.values import read_value
 from webapp.readers.fields.words import Row
+from webapp.readers.fields.wraps import wrapped_pairs
 
 PAPER = "receipt"
 PAGES_MAX, HEAD_ROWS = 2, 8
@@ -41,6 +43,7 @@ def read_receipt(rows: Sequence[Row]) -> Paper | None:
     items = find_line_items(rows, LINES) or find_slip_lines(rows, RECEIPT.labels)
     rest = without_items(rows, items)
     findings = find_pairs(rest, RECEIPT)
+    findings.candidates += wrapped_pairs(rest, RECEIPT)
     findings.candidates += find_bare(rest, "vat_number", VAT)
     totals = choose_totals(rows, findings, items)
     chosen = best_of(findings.candidates)
@@ -52,7 +55,7 @@ def read_receipt(rows: Sequence[Row]) -> Paper | None:
         return None
     merchant = _merchant(rows, findings)
     if merchant:
-        chosen["merchant"] = merchant
+        chosen["merchant"] = with_form(rows, merchant)
     return Paper(tuple(_fields(chosen, totals)), items)
 
 
@@ -88,8 +91,8 @@ def _bare_date(rows: Sequence[Row]) -> Iterator[Candidate]:
     for row in rows:
         for piece in row.pieces:
             for at, word in enumerate(piece.words):
-                has_digit = any(map(str.isdigit, word.text))
-                value = read_value("purchase_date", piece.words[at:]) if has_digit else None
+                may_begin = any(map(str.isdigit, word.text)) or month_number(word.text)
+                value = read_value("purchase_date", piece.words[at:]) if may_begin else None
                 if value:
                     found.append(Candidate("purchase_date", 1, value[0], row.page, row.place, BARE))
                     break

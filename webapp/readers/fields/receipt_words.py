@@ -33,6 +33,7 @@ _STRONG = phrases_by_kind(
             номер документа; no фд; фд no; фд; документ no
         """,
         "purchase_date": """
+            purchased on; sold on; bought on; verkauf am; verkauft am; vendido em; vendido el; vendu le; acheté le;
             date of purchase; purchase date; date of sale; sale date; transaction date; date paid; date time; date and
             time; kaufdatum; datum uhrzeit; datum der zahlung; bondatum; belegdatum; data da compra; data e hora; data
             hora; data de compra; data de venda; fecha de compra; fecha y hora; fecha hora; fecha de venta; date
@@ -51,18 +52,20 @@ _STRONG = phrases_by_kind(
             summe eur; total eur; bruttobetrag; endsumme; total a pagar; total com iva; valor total; valor a pagar;
             total da compra; montante total; total pago; total con iva; importe total; total compra; total factura;
             total ticket; total ttc; net à payer; total à payer; montant total; montant ttc; à payer; montant dû;
-            итог; итого; итого к оплате; всего; к оплате; всего к оплате; сумма чека; итоговая сумма; сумма покупки
+            итог; итого; итого к оплате; всего; к оплате; всего к оплате; сумма чека; итоговая сумма; сумма покупки;
+            sum total; total gbp; total usd; total chf
         """,
         "paid": """
-            cash; paid; tendered; cash tendered; amount tendered; cash paid; amount given; given; cash received;
-            amount received; card; paid by card; credit card; debit card; visa; mastercard; contactless; card payment;
-            bar; gegeben; bar gegeben; bargeld; erhalten; ec karte; eckarte; kartenzahlung; girocard; gegeben bar;
-            karte; barzahlung; bar erhalten; entregue; numerário; dinheiro; pago; multibanco; cartão; valor entregue;
-            recebido; cartão de débito; cartão de crédito; valor recebido; pago em numerário; entregado; efectivo;
-            recibido; tarjeta; pagado; pago en efectivo; su entrega; entrega; importe entregado; tarjeta de crédito;
-            espèces; reçu; carte bancaire; cb; payé; carte bleue; rendu sur; montant reçu; payé en espèces; versé;
-            règlement; payé par carte; наличными; получено; оплачено; картой; безналичными; наличные; внесено;
-            получено наличными; банковская карта; электронными; оплата картой
+            visa debit; visa credit; mastercard debit; maestro; debit mastercard; cash; paid; tendered; cash tendered;
+            amount tendered; cash paid; amount given; given; cash received; amount received; card; paid by card;
+            credit card; debit card; visa; mastercard; contactless; card payment; bar; gegeben; bar gegeben; bargeld;
+            erhalten; ec karte; eckarte; kartenzahlung; girocard; gegeben bar; karte; barzahlung; bar erhalten;
+            entregue; numerário; dinheiro; pago; multibanco; cartão; valor entregue; recebido; cartão de débito;
+            cartão de crédito; valor recebido; pago em numerário; entregado; efectivo; recibido; tarjeta; pagado; pago
+            en efectivo; su entrega; entrega; importe entregado; tarjeta de crédito; espèces; reçu; carte bancaire;
+            cb; payé; carte bleue; rendu sur; montant reçu; payé en espèces; versé; règlement; payé par carte;
+            наличными; получено; оплачено; картой; безналичными; наличные; внесено; получено наличными; банковская
+            карта; электронными; оплата картой; pagado con tarjeta; paid in cash; mit karte; pago com cartão
         """,
         "change": """
             change; change due; your change; change given; rückgeld; wechselgeld; zurück; rückgabe; restgeld; troco;
@@ -77,7 +80,9 @@ _STRONG = phrases_by_kind(
 )
 _WEAK = phrases_by_kind(
     {
-        "receipt_number": "number; no; nr; doc; document; beleg; bon; ref; reference; n; номер; документ; documento",
+        "receipt_number": """
+            чек; talão; number; no; nr; doc; document; beleg; bon; ref; reference; n; номер; документ; documento
+        """,
         "purchase_date": "date; datum; data; fecha; le; дата",
         "total": "amount; betrag; montant; importe; valor; сумма; montante",
     }
@@ -88,9 +93,9 @@ _STRONG |= {
         *_STRONG["receipt_number"],
         *numbered(
             """
-                receipt; sale receipt; sales receipt; ticket; transaction; sale; bon; beleg; kassenbon; quittung;
-                vorgang; recibo; talão; documento; operación; reçu; ticket de caisse; чек; чека; документ; документа;
-                квитанция; квитанции; фд
+                receipt; rcpt; order receipt; sale receipt; sales receipt; ticket; transaction; sale; bon; beleg;
+            kassenbon; quittung; vorgang; recibo; talão; documento; operación; reçu; ticket de caisse; чек; чека;
+            документ; документа; квитанция; квитанции; фд
             """
         ),
     ),

@@ -70,10 +70,15 @@ def _lines(rows: Sequence[Row]) -> tuple[list[_Line], list[Row]]:
     lines: list[_Line] = []
     taken: list[Row] = []
     count: tuple[str, str] | None = None
+    before: Row | None = None
     for row in rows[-LINES_MAX:]:
-        parted = _parted(row.words)
-        counted = _TIMES.fullmatch(row.text.replace("  ", " ").strip())
-        if counted and (price := _price(counted[2])):
+        counted, parted = _TIMES.fullmatch(row.text.replace("  ", " ").strip()), _parted(row.words)
+        price = _price(counted[2]) if counted else None
+        of_above = _of_above(before, counted[1], price, parted) if counted and price else None
+        if before and of_above:
+            lines.append(of_above)
+            taken += [before, row]
+        elif counted and price:
             count = _counted(lines, counted[1], price)
             taken.append(row)
         elif parted and any(map(str.isalpha, parted[0])):
@@ -82,7 +87,16 @@ def _lines(rows: Sequence[Row]) -> tuple[list[_Line], list[Row]]:
             if count:
                 lines[-1].quantity, lines[-1].price = count
                 count = None
+        before = None if parted or counted else row
     return lines, taken
+
+
+def _of_above(before: Row | None, quantity: str, price: str, parted: tuple[str, str] | None) -> _Line | None:
+    """A line of two rows: its text, then "2 x 1.50" and what that makes."""
+    if before is None or parted is None or not _makes(quantity, price, parted[1]):
+        return None
+    is_both = price in parted[0].split()
+    return _Line(before.text, parted[1], quantity, price) if is_both else None
 
 
 def _counted(lines: Sequence[_Line], quantity: str, price: str) -> tuple[str, str] | None:

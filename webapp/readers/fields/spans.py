@@ -90,7 +90,8 @@ def read_duration(words: Sequence[str]) -> tuple[str, int] | None:
     number, at = _number(words[0]), 1
     if number is None and len(words) > 1:
         # A number of several words has its digits behind it: "quatre-vingt-dix (90) jours".
-        number = next((int(word[1:-1]) for word in words[1:3] if _IN_DIGITS.fullmatch(word)), None)
+        at = next((place for place, word in enumerate(words[1:3], 1) if _IN_DIGITS.fullmatch(word)), 0)
+        number = int(words[at][1:-1]) if at else None
     if number is None or not 0 < number <= NUMBER_MAX:
         return None
     while at < len(words) and (_BRACKETED.fullmatch(words[at].strip(",")) or folded(words[at]) in _BETWEEN):

@@ -8,7 +8,7 @@ from webapp.readers.fields.amounts import CENT, read_booked
 from webapp.readers.fields.choose import Days, Paper, best_of, fields_of
 from webapp.readers.fields.codes import IBAN
 from webapp.readers.fields.dates import read_date
-from webapp.readers.fields.found import BARE, BLOCK, Candidate, Findings, Value
+from webapp.readers.fields.found import BARE, BELOW, BLOCK, Candidate, Findings, Value
 from webapp.readers.fields.labels import folded_words
 from webapp.readers.fields.line_items import LineItems, Shape, find_line_items, without_items
 from webapp.readers.fields.pairs import find_bare, find_pairs
@@ -43,6 +43,8 @@ def read_statement(rows: Sequence[Row]) -> Paper | None:
     items = find_line_items(rows, TRANSACTIONS)
     rest = without_items(rows, items)
     findings = find_pairs(rest, STATEMENT)
+    headings = {row.place for row in rest if _is_heading(row)}
+    findings.candidates = [each for each in findings.candidates if not _is_in_a_column(each, headings)]
     findings.candidates += find_bare(rest, "iban", IBAN)
     chosen = best_of(findings.candidates)
     balances = [chosen.get(kind) for kind in ("opening_balance", "closing_balance")]
@@ -52,6 +54,19 @@ def read_statement(rows: Sequence[Row]) -> Paper | None:
     _add_parties(rest, head, findings)
     _add_bare_period(head, findings)
     return Paper(tuple(_fields(findings, items)), items, "Transactions")
+
+
+def _is_in_a_column(candidate: Candidate, headings: set[int]) -> bool:
+    """Whether a value is below the heading of a column: "Date" alone may be one anywhere."""
+    is_weak_date = candidate.kind == "statement_date" and candidate.weight == 1
+    return candidate.how == BELOW and (is_weak_date or candidate.place in headings)
+
+
+def _is_heading(row: Row) -> bool:
+    """Whether a row names columns of transactions, among them that of the days."""
+    matches = (STATEMENT_COLUMNS.longest(folded_words(piece.words)) for piece in row.pieces)
+    kinds = [match.kind for match in matches if match]
+    return "date" in kinds and len(kinds) > 2
 
 
 def _fields(findings: Findings, items: LineItems | None) -> Iterator[RuledField]:

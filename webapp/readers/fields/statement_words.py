@@ -15,7 +15,8 @@ TITLES = phrases_by_kind(
             extracto mensual; movimientos de cuenta; relevé de compte; relevé bancaire; relevé de compte bancaire;
             relevé de vos comptes; extrait de compte; relevé de votre compte; relevé mensuel; выписка; банковская
             выписка; выписка по счету; выписка по лицевому счету; выписка из лицевого счета; выписка по расчетному
-            счету; выписка по банковскому счету; выписка о движении средств
+            счету; выписка по банковскому счету; выписка о движении средств; monthly statement; monatsauszug; extracto
+            de tarjeta; extrato mensal; выписка за период
         """,
     }
 )["title"]
@@ -39,7 +40,7 @@ _STRONG = phrases_by_kind(
             period; statement period; period covered; for the period; from; covering; zeitraum; abrechnungszeitraum;
             auszugszeitraum; buchungszeitraum; berichtszeitraum; für den zeitraum; vom; período; período do extrato;
             movimentos de; de; periodo; período del extracto; desde; période; période du; période du relevé; du; для
-            периода; период; за период; с; за период с
+            периода; период; за период; с; за период с; dates covered; fechas; отчетный период; período de
         """,
         "opening_balance": """
             opening balance; balance brought forward; previous balance; starting balance; beginning balance; balance
@@ -48,7 +49,8 @@ _STRONG = phrases_by_kind(
             inicial; saldo anterior; saldo de abertura; saldo inicial em; saldo de apertura; solde initial; ancien
             solde; solde précédent; solde douverture; solde antérieur; solde en début de période; solde créditeur au
             début; входящий остаток; остаток на начало; остаток на начало периода; начальный остаток; входящее сальдо;
-            баланс на начало периода; сальдо на начало
+            баланс на начало периода; сальдо на начало; balance bf; balance b f; solde de départ; saldo previo;
+            остаток на начало
         """,
         "closing_balance": """
             closing balance; balance carried forward; new balance; ending balance; final balance; current balance;
@@ -57,7 +59,8 @@ _STRONG = phrases_by_kind(
             atual; saldo de fecho; saldo disponível final; saldo de encerramento; saldo actual; saldo de cierre; nuevo
             saldo; solde final; nouveau solde; solde de clôture; solde en fin de période; solde à la fin; исходящий
             остаток; остаток на конец; остаток на конец периода; конечный остаток; исходящее сальдо; баланс на конец
-            периода; сальдо на конец
+            периода; сальдо на конец; balance cf; balance c f; solde en fin de mois; saldo disponível; остаток на
+            конец
         """,
         "credits": """
             total credits; money in; total paid in; total money in; payments in; total deposits; deposits; paid in;
@@ -81,7 +84,8 @@ _STRONG = phrases_by_kind(
             account holder; account name; account owner; holder; name; in the name of; customer; kontoinhaber;
             inhaber; kontoinhaberin; kunde; titular; titular da conta; cliente; nome do titular; nome; titular de la
             cuenta; titulaire; titulaire du compte; client; владелец счета; владелец; клиент; наименование клиента;
-            держатель счета; фио; фио клиента
+            держатель счета; фио; фио клиента; customer name; account holder name; nombre del titular; nom du
+            titulaire
         """,
         "bank": """
             bank; bank name; issued by; kreditinstitut; banco; entidad; entidad bancaria; banque; établissement; банк;
@@ -102,8 +106,9 @@ _WEAK = phrases_by_kind(
     {
         "statement_date": "date; datum; data; fecha; le; дата; as of; stand; на дату",
         "statement_number": """
-            statement; kontoauszug; auszug; extrato; extracto; relevé; выписка; bank statement; account statement; no;
-            nr; relevé de compte; extrato bancário; extracto bancario; extrato de conta; sheet; blatt
+            number; nummer; número; numéro; номер; statement; kontoauszug; auszug; extrato; extracto; relevé; выписка;
+            bank statement; account statement; no; nr; relevé de compte; extrato bancário; extracto bancario; extrato
+            de conta; sheet; blatt
         """,
         "opening_balance": "balance on; saldo em; saldo a; solde au; saldo al; остаток на; saldo vom",
     }
@@ -111,10 +116,11 @@ _WEAK = phrases_by_kind(
 COLUMNS = phrases_by_kind(
     {
         "date": """
-            date; booking date; transaction date; posting date; posted; trans date; datum; buchungstag; buchungsdatum;
-            buchung; bu tag; butag; data; data mov; data movimento; data do movimento; data lançamento; data mov;
-            fecha; fecha operación; f operación; fecha oper; fecha contable; date opération; date de lopération; date
-            dopération; date comptable; дата; дата операции; дата проводки; дата документа; data operação
+            jour; día; dia; tag; date; booking date; transaction date; posting date; posted; trans date; datum;
+            buchungstag; buchungsdatum; buchung; bu tag; butag; data; data mov; data movimento; data do movimento;
+            data lançamento; data mov; fecha; fecha operación; f operación; fecha oper; fecha contable; date
+            opération; date de lopération; date dopération; date comptable; дата; дата операции; дата проводки; дата
+            документа; data operação
         """,
         "value_date": """
             value date; value; wert; valuta; wertstellung; valutadatum; wertdatum; data valor; valor; data val;
@@ -122,27 +128,29 @@ COLUMNS = phrases_by_kind(
             обработки; data de valor
         """,
         "description": """
-            description; details; transaction; transaction details; particulars; narrative; payee; payment details;
-            payment type and details; text; verwendungszweck; buchungstext; vorgang; empfänger verwendungszweck;
-            erläuterung; buchungsinformationen; auftraggeber empfänger; descrição; movimento; operação; histórico;
-            descritivo; descrição do movimento; descripción; concepto; operación; movimiento; detalle; libellé;
-            opération; nature de lopération; désignation; nature des opérations; détail; libellé de lopération;
-            описание; назначение платежа; содержание операции; операция; описание операции; наименование операции;
-            контрагент; основание
+            umsatztext; description; details; transaction; transaction details; particulars; narrative; payee; payment
+            details; payment type and details; text; verwendungszweck; buchungstext; vorgang; empfänger
+            verwendungszweck; erläuterung; buchungsinformationen; auftraggeber empfänger; descrição; movimento;
+            operação; histórico; descritivo; descrição do movimento; descripción; concepto; operación; movimiento;
+            detalle; libellé; opération; nature de lopération; désignation; nature des opérations; détail; libellé de
+            lopération; описание; назначение платежа; содержание операции; операция; описание операции; наименование
+            операции; контрагент; основание
         """,
         "reference": """
             reference; ref; ref no; cheque no; referenz; belegnr; beleg; referência; referencia; référence; номер; no
             док; номер документа; no; tipo; type; art
         """,
         "debit": """
-            debit; debits; withdrawals; withdrawal; paid out; money out; payments; out; debit amount; soll;
-            lastschrift; belastung; lastschriften; belastungen; ausgang; débito; débitos; saída; saídas; debe; cargo;
-            cargos; salidas; débit; débits; дебет; списание; расход; списано; расходы; сумма по дебету; sorties
+            abgang; au débit; a débito; al debe; debit; debits; withdrawals; withdrawal; paid out; money out;
+            payments; out; debit amount; soll; lastschrift; belastung; lastschriften; belastungen; ausgang; débito;
+            débitos; saída; saídas; debe; cargo; cargos; salidas; débit; débits; дебет; списание; расход; списано;
+            расходы; сумма по дебету; sorties
         """,
         "credit": """
-            credit; credits; deposits; deposit; paid in; money in; receipts; in; credit amount; haben; gutschrift;
-            gutschriften; eingang; crédito; créditos; entrada; entradas; haber; abono; abonos; ingresos; crédit;
-            crédits; кредит; зачисление; приход; поступление; зачислено; поступления; сумма по кредиту; entrées
+            zugang; au crédit; a crédito; al haber; credit; credits; deposits; deposit; paid in; money in; receipts;
+            in; credit amount; haben; gutschrift; gutschriften; eingang; crédito; créditos; entrada; entradas; haber;
+            abono; abonos; ingresos; crédit; crédits; кредит; зачисление; приход; поступление; зачислено; поступления;
+            сумма по кредиту; entrées
         """,
         "amount": """
             amount; betrag; umsatz; betrag eur; montante; valor; quantia; importe; cantidad; montant; somme; сумма;

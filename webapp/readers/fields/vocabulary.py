@@ -18,14 +18,14 @@ def _words(text: str) -> frozenset[str]:
 def numbered(nouns: str) -> tuple[str, ...]:
     """The labels of a document's number, in whatever order its name and the word for a number stand."""
     names = [" ".join(noun.split()) for noun in nouns.split(";")]
-    words = ("no", "nr", "number", "nummer", "número", "num", "numéro", "номер", "id", "ref")
+    words = ("no", "nr", "n", "number", "nummer", "número", "num", "numéro", "номер", "id", "ref")
     behind = [f"{noun} {word}" for noun in names for word in words]
     joint = [f"{noun}{word}" for noun in names for word in ("nummer", "nr", "snummer", "snr", "s nr", "s nummer")]
     before = [
         f"{word} {noun}"
         for noun in names
         for word in (
-            "no", "nr", "número", "número de", "número do", "número da", "no de", "no do", "no da", "numéro de",
+            "no", "nr", "num", "número", "número de", "número do", "número da", "no de", "no do", "no da", "numéro de",
             "numéro du", "numéro", "no du",
             "номер", "ref", "ref do", "référence du", "referência do", "referencia del", "número del", "no del",
         )

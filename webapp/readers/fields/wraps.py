@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from webapp.readers.fields.found import WRAPPED, Candidate
-from webapp.readers.fields.labels import folded_words, match_label
+from webapp.readers.fields.labels import INVOICE, Vocabulary, folded_words, match_label
 from webapp.readers.fields.prose import joined
 from webapp.readers.fields.values import read_value
 from webapp.readers.fields.vocabulary import KINDS
@@ -30,21 +30,21 @@ def unwrapped(rows: Sequence[Row]) -> list[Row]:
     return done
 
 
-def wrapped_pairs(rows: Sequence[Row]) -> Iterator[Candidate]:
+def wrapped_pairs(rows: Sequence[Row], vocabulary: Vocabulary = INVOICE) -> Iterator[Candidate]:
     """The values of a grid's cells where the label or the value takes more than one line."""
     for number, row in enumerate(rows):
         if len(row.pieces) < GRID_PIECES_MIN:
             continue
         for piece in row.pieces:
             if len(piece.words) <= LABEL_WORDS_MAX:
-                yield from _of_cell(row, _column(rows, number, piece))
+                yield from _of_cell(row, _column(rows, number, piece), vocabulary)
 
 
-def _of_cell(row: Row, lines: Sequence[Piece]) -> Iterator[Candidate]:
+def _of_cell(row: Row, lines: Sequence[Piece], vocabulary: Vocabulary) -> Iterator[Candidate]:
     """Read a column's first lines as label, the next as value; the longest label counts."""
     for taken in range(min(3, len(lines) - 1), 0, -1):
         words = [word for line in lines[:taken] for word in line.words]
-        match = match_label(folded_words(words))
+        match = vocabulary.labels.longest(folded_words(words))
         if (
             match is None
             or match.words != len(words)
