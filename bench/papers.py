@@ -27,10 +27,16 @@ from webapp.readers.fields.find import find_fields
 
 KINDS = {each.name: each for each in (RECEIPTS, STATEMENTS, CONTRACTS, LETTERS)}
 UNSEEN_KINDS = {each.name: each for each in UNSEEN}
+_PLURALS = {"receipt": "Receipts", "statement": "Bank statements", "contract": "Contracts", "letter": "Letters"}
+_SETS = {
+    "known": "layouts that the rules were made with",
+    "held-out": "held out layouts",
+    "unseen": "layouts held out later",
+}
 RIGHT_MUST, WRONG_MAX, LINES_MUST = 0.97, 0.01, 0.95
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Measure each kind, on the layouts that the rules were made with and on the others."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="documents of each layout in each language")
@@ -39,14 +45,14 @@ def main() -> None:
     parser.add_argument("--set", choices=("known", "held-out", "unseen"), help="one of the sets alone")
     parser.add_argument("--misses", action="store_true", help="list each value that is not right")
     parser.add_argument("--write", action="store_true", help="store each rule's share of right answers")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     rules: Counter[tuple[str, str]] = Counter()
     for name in arguments.kind or KINDS:
         sets = {"known": (KINDS[name], False), "held-out": (KINDS[name], True), "unseen": (UNSEEN_KINDS[name], True)}
         for of, (kind, held_out) in sets.items():
             if arguments.set in {None, of}:
                 documents = list(made(kind, held_out=held_out, rounds=arguments.rounds, seed=arguments.seed))
-                rules += _measured(f"{len(documents)} {name}s, {of}", documents, show_misses=arguments.misses)
+                rules += _measured(f"{_PLURALS[name]}, {_SETS[of]}", documents, show_misses=arguments.misses)
     if arguments.write:
         write_rules(rules, set(KINDS))
 
@@ -67,10 +73,11 @@ def _measured(name: str, documents: Sequence[Made], *, show_misses: bool) -> Cou
                 tables.append(is_table_right(one, found.tables))
             if show_misses:
                 _show_misses(one, judgements, is_table_wrong=bool(one.columns) and not tables[-1])
+    row("documents", str(len(documents)))
     _show(verdicts)
     if tables:
         share = sum(tables) / len(tables)
-        row("all lines exactly right", f"{share:.3f}", wanted=f"≥ {LINES_MUST}", holds=share >= LINES_MUST)
+        row("all lines exactly right", f"{share:.3f}", wanted=f"≥ {LINES_MUST}", holds=share >= LINES_MUST, value=share)
     return rules
 
 
@@ -80,7 +87,7 @@ def _show(verdicts: Counter[tuple[str, str]]) -> None:
         true = max(1, right + wrong + missing)
         words = "{} right, {} wrong, {} missing, {} junk".format(*counts)
         holds = right >= RIGHT_MUST * true and wrong <= WRONG_MAX * true and not junk
-        row(f"{kind} ({words})", f"{right / true:.3f}, wrong {wrong / true:.3f}", wanted=f"≥ {RIGHT_MUST}", holds=holds)
+        row(kind, f"{right / true:.3f} ({words})", wanted=f"≥ {RIGHT_MUST}", holds=holds, value=right / true)
 
 
 def _show_misses(one: Made, judgements: Sequence[tuple[str, str, object]], *, is_table_wrong: bool) -> None:

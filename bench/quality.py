@@ -1,8 +1,8 @@
 """The quality report: how well files are read, beside other programs, and whether a figure got worse.
 
-Run as `python -m bench.quality [--accept] [--sections pdf scans fields]`. It measures, compares each figure with the
-last report (docs/quality.json) and fails where one got worse, without touching the report. Else, or with `--accept`,
-it writes the figures there and their tables into docs/quality.md.
+Run as `python -m bench.quality [--accept] [--sections pdf scans fields papers]`. It measures, compares each figure with
+the last report (docs/quality.json) and fails where one got worse, without touching the report. Else, or with
+`--accept`, it writes the figures there and their tables into docs/quality.md.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bench import _table, fields, pdf, read
+from bench import _table, fields, papers, pdf, read
 from bench._table import Figure
 
 Values = dict[str, dict[str, float]]
@@ -20,7 +20,12 @@ Values = dict[str, dict[str, float]]
 FOLDER = Path(__file__).parents[1] / "docs"
 KEPT, REPORT = FOLDER / "quality.json", FOLDER / "quality.md"
 BEGINS, ENDS = "<!-- make quality writes from here -->", "<!-- to here -->"
-SECTIONS: Mapping[str, Callable[[Sequence[str]], None]] = {"pdf": pdf.main, "scans": read.main, "fields": fields.main}
+SECTIONS: Mapping[str, Callable[[Sequence[str]], None]] = {
+    "pdf": pdf.main,
+    "scans": read.main,
+    "fields": fields.main,
+    "papers": papers.main,
+}
 # Processors round differently, so that OCR reads a letter otherwise on another machine.
 TOLERANCE = 0.001
 _HOLDS = {True: "yes", False: "**no**", None: ""}
@@ -85,10 +90,10 @@ def _replaced(tables: str, section: str, figures: Sequence[Figure]) -> str:
         f"\n| {each.name} | {each.wanted} | {each.ours} | {each.beside} | {_HOLDS[each.holds]} |" for each in figures
     )
     if section in titles:
-        parts[titles.index(section)] = written + "\n"
+        parts[titles.index(section)] = written
     else:
-        parts.append(written + "\n")
-    return "\n".join("### " + part.removeprefix("### ") for part in parts)
+        parts.append(written)
+    return "\n\n".join(f"### {part.removeprefix('### ').strip()}" for part in parts)
 
 
 if __name__ == "__main__":
