@@ -3,10 +3,12 @@
 import io
 import time
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from tests import samples
+from tests.readers.written.test_written import FILES
 from webapp.readers.filetypes import OFFICE, OPEN
 from webapp.readers.sniff import HEAD_BYTES, mismatch, sniff
 
@@ -195,3 +197,16 @@ def test_no_head_takes_long(head: bytes) -> None:
     start = time.process_time()
     sniff(head[:HEAD_BYTES], "a.txt")
     assert time.process_time() - start < 0.1
+
+
+PACKED = [each for each in FILES if each.suffix in {".odt", ".docx", ".epub", ".xlsx", ".pptx"}]
+
+
+@pytest.mark.parametrize("path", PACKED, ids=lambda path: path.name)
+def test_a_document_that_lies_unpacked_in_an_archive_is_not_the_archive(path: Path) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.write(path, f"papers/{path.name}")
+        archive.writestr("a.txt", "words")
+    assert sniff(out.getvalue()[:HEAD_BYTES], "papers.zip").content_type == "application/zip"
+    assert sniff(path.read_bytes()[:HEAD_BYTES], "papers").content_type != "application/zip"

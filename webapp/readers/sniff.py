@@ -2,6 +2,8 @@
 
 import re
 from codecs import getincrementaldecoder
+from struct import unpack_from
+from typing import NamedTuple
 
 from webapp.readers.cleaning import BOMS, looks_binary, unmarked_utf16
 from webapp.readers.filetypes import (
@@ -77,6 +79,7 @@ _PACKED_BY_PROGRAMS = (
     b"index/document.iwa",
 )
 _LOCAL_HEADER, _LOCAL_HEADER_BYTES = b"PK\x03\x04", 30
+_SIZE_FOLLOWS, _SIZE_ELSEWHERE, _DESCRIPTOR_BYTES_MAX = 0x8, 0xFFFFFFFF, 24
 _MEMBERS = tuple((member, each) for each in FILE_TYPES for member in each.members)
 
 
@@ -109,9 +112,12 @@ def _is_text(content_type: str) -> bool:
 
 
 def _container(head: bytes, filename: str) -> FileType:
-    names = _member_names(head)
+    members = _members(head)
+    names = [member.name for member in members]
+    said = b" ".join(member.begins for member in members if member.name == b"mimetype")
     for member, found in _MEMBERS:
-        if any(name.startswith(member) for name in names) if member.endswith(b"/") else member in head:
+        told = any(name.startswith(member) for name in names) if member.endswith(b"/") else member in said
+        if told or member.lower() in names:
             return found
     promised = promised_by(filename) or ""
     # Some writers put the members that tell a document's type at its end.
@@ -125,16 +131,31 @@ def _container(head: bytes, filename: str) -> FileType:
     return filetype(PACKAGE if any(name.startswith(_PACKED_BY_PROGRAMS) for name in names) else ZIP)
 
 
-def _member_names(head: bytes) -> list[bytes]:
-    """The names of the members that begin within a file's head, as they ought to be written; the last may be cut."""
-    names = []
+class _Member(NamedTuple):
+    """A member of a zip container: its name as it ought to be written, and what it holds, as far as it is known."""
+
+    name: bytes
+    begins: bytes
+
+
+def _members(head: bytes) -> list[_Member]:
+    """The members that begin within a file's head; the last may be cut.
+
+    Not those of a document that lies in the container as it is: what it holds says nothing about the whole.
+    """
+    found = []
     start = head.find(_LOCAL_HEADER)
-    while start >= 0:
+    while start >= 0 and len(head) >= start + _LOCAL_HEADER_BYTES:
+        flags, size, name_bytes, more_bytes = unpack_from("<6xH10xL4xHH", head, start)
         begins = start + _LOCAL_HEADER_BYTES
-        length = int.from_bytes(head[start + 26 : start + 28], "little")
-        names.append(head[begins : begins + length].replace(b"\\", b"/").lower())
-        start = head.find(_LOCAL_HEADER, start + 4)
-    return names
+        data = begins + name_bytes + more_bytes
+        # Where its size follows it, the next member is looked for.
+        end = head.find(_LOCAL_HEADER, data) if flags & _SIZE_FOLLOWS and size in {0, _SIZE_ELSEWHERE} else data + size
+        name = head[begins : begins + name_bytes].replace(b"\\", b"/").lower()
+        found.append(_Member(name, head[data : end if end >= 0 else len(head)]))
+        # Some writers tell the size twice, and the second time behind the member.
+        start = head.find(_LOCAL_HEADER, end, end + _DESCRIPTOR_BYTES_MAX + 4) if end >= 0 else -1
+    return found
 
 
 def _locked(head: bytes, filename: str) -> FileType:

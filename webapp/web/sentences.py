@@ -292,7 +292,7 @@ _KEPT_BECAUSE = {
     ),
     KeptBecause.ARCHIVE: (
         "Docmill does not look into archives of this kind.",
-        "To have the files in it read, unpack it on your computer, pack them as a ZIP or 7z archive, and upload that.",
+        "To have the files in it read, unpack it on your computer, pack them as a ZIP archive, and upload that.",
     ),
     KeptBecause.NO_READER: (
         "Docmill has no reader for this format.",

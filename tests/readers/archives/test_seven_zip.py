@@ -99,6 +99,11 @@ def test_more_than_is_unpacked_ends_early(tmp_path: Path) -> None:
     assert (found.cut, len(found.entries)) == (Obstacle.TOO_LARGE, 4)
 
 
+def test_no_more_files_are_unpacked_than_may_be(tmp_path: Path) -> None:
+    found, files = fetch(seven_zip({f"{number}.txt": b"words" for number in range(21)}), tmp_path)
+    assert (found.cut, len(files)) == (Obstacle.TOO_LARGE, LIMITS.members)
+
+
 @pytest.mark.parametrize(
     "coders",
     [[b"\x21\x21\x01\x28"], [b"\x23\3\1\1\5\x5d\0\0\0\x40"], [b"\x23\3\1\1\5\xff\0\0\1\0"], [b"\x23\3\1\1\1\x5d"]],

@@ -117,8 +117,8 @@ def test_letters_of_a_password_may_be_written_in_several_ways(encoding: str, tmp
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        (archives.zipped({"a": b"x"}), FailureCode.UNSUPPORTED),
-        (seven_zip({"a": b"x"}), FailureCode.UNSUPPORTED),
+        (archives.zipped({"a": b"x"}), FailureCode.LOCK_UNKNOWN),
+        (seven_zip({"a": b"x"}), FailureCode.LOCK_UNKNOWN),
         (locked_zip({"a": (b"words", "one")})[:-30], FailureCode.CORRUPT),
         ((ARCHIVES / "locked.7z").read_bytes()[:-30], FailureCode.CORRUPT),
         # Hashing 2 to the power of 40 times, and a salt that is not there.

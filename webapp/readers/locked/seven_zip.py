@@ -104,11 +104,9 @@ def _wrong() -> BadInput:
 
 def _nothing_opened(directory: Directory) -> BadInput:
     locked = [folder for folder in directory.folders if folder.is_locked]
-    if not locked:
-        return BadInput("no file in the archive is locked", code=FailureCode.UNSUPPORTED)
     if any(map(_can_be_looked_at, locked)):
         return _wrong()
-    message = "the files in the archive are locked in a way that is not known here"
+    message = "no file in the archive is locked in a way that is known here"
     return BadInput(message, code=FailureCode.LOCK_UNKNOWN)
 
 

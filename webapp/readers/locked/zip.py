@@ -74,10 +74,9 @@ class _Copy:
     def _nothing_opened(self) -> BadInput:
         if self._refused > self._unknown:
             return BadInput("the password opens no file in the archive", code=FailureCode.WRONG_PASSWORD)
-        if self._unknown:
-            message = "the files in the archive are locked in a way that is not known here"
-            return BadInput(message, code=FailureCode.LOCK_UNKNOWN)
-        return BadInput("no file in the archive is locked", code=FailureCode.UNSUPPORTED)
+        # Or what is locked is no file of an archive, as in OpenDocument files with a password.
+        message = "no file in the archive is locked in a way that is known here"
+        return BadInput(message, code=FailureCode.LOCK_UNKNOWN)
 
     def _entry(self, info: zipfile.ZipInfo) -> bytes:
         """Write a file; returns its entry in the directory."""
