@@ -25,6 +25,7 @@ CANDIDATES_MAX = 300
 HALVES_MAX = 500
 # A phrase that is longer beyond the end of a passage is not found across it.
 EDGE_CHARACTERS = 600
+LONGER_HALVES = 4
 _ROWS_PER_STATEMENT = 400
 _WORD = re.compile(r"[^\W_]+")
 
@@ -79,8 +80,10 @@ def _crossing(scope: SearchScope, phrase: str, without: tuple[Atom, ...]) -> lis
     if len(parts) < 2:
         return []
     half = (len(parts) + 1) // 2
-    begins = _read(scope.org_id, _with(scope, parts[:half], without))
-    ends = _read(scope.org_id, _with(scope, parts[-half:], without))
+    ends_at = range(half, min(len(parts), half + LONGER_HALVES))
+    # The longer ones say nothing more, but where an index leaves out the words of the shortest one.
+    begins = _read(scope.org_id, _with(scope, [parts[:end] for end in ends_at], without))
+    ends = _read(scope.org_id, _with(scope, [parts[-end:] for end in ends_at], without))
     beside = _neighbours(scope, [*((each, 1) for each in begins), *((each, -1) for each in ends)])
     pairs = [(each, beside.get((each.document_id, each.ordinal + 1))) for each in begins]
     pairs += [(before, each) for each in ends if (before := beside.get((each.document_id, each.ordinal - 1)))]
@@ -92,8 +95,9 @@ def _crossing(scope: SearchScope, phrase: str, without: tuple[Atom, ...]) -> lis
     return [chunk_id for chunk_id in found if chunk_id not in excluded]
 
 
-def _with(scope: SearchScope, parts: Sequence[str], without: tuple[Atom, ...]) -> list[UUID]:
-    return holding(scope, TermMatch(((Atom(" ".join(parts)),),), without=without), HALVES_MAX)
+def _with(scope: SearchScope, rows: Sequence[Sequence[str]], without: tuple[Atom, ...]) -> list[UUID]:
+    one_of = tuple(Atom(" ".join(parts)) for parts in rows)
+    return holding(scope, TermMatch((one_of,), without=without), HALVES_MAX)
 
 
 def _crosses(row: Sequence[str], one: _Read, other: _Read) -> bool:

@@ -92,7 +92,8 @@ def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[t
     wanted = gathering.wanted
     all_words = gathering.all_words()
     words = all_words if len(all_words) >= gathering.depth else [*all_words, *gathering.some_words(all_words)]
-    near = [gathering.near(vector, has_known_words=bool(words)) for vector in vectors]
+    # What must be there word for word is in the order of its words; meaning orders what loose words find.
+    near = [gathering.near(each, has_known_words=bool(words)) for each in vectors] if wanted.words else []
     exact = gathering.exact()
     weight = WORDS_WEIGHT if len(wanted.telling) > 1 else SINGLE_WORD_WEIGHT
     scores = fuse([*((ids, MEANING_WEIGHT) for ids in near), (words, weight), (exact, EXACT_WEIGHT)])
