@@ -17,7 +17,7 @@ from webapp.db import session
 from webapp.documents.model import Document
 from webapp.search.floors import floor_of
 from webapp.search.model import Chunk
-from webapp.search.phrases import exactly, with_phrase
+from webapp.search.phrases import exactly, with_phrase, with_question
 from webapp.search.scope import Matching, SearchScope
 from webapp.search.vectors import QueryVector, nearest
 from webapp.search.wanted import WantedPassages
@@ -169,7 +169,8 @@ class _Gathering:
         wanted = self.wanted
         if not wanted.is_plain or len(plain_words(wanted.words)) < ROW_WORDS_MIN:
             return []
-        return with_phrase(self.scope, wanted.words, wanted.without)
+        # What crosses from one passage into the next is in none of them as a whole.
+        return with_question(self.scope, wanted.words, wanted.without, may_cross=not all_words)
 
     def _among_required(self, ids: Sequence[UUID]) -> list[UUID]:
         if self._required is None:
