@@ -1,6 +1,7 @@
 """A library of openly available texts: the descriptions of the installed packages, and this repository's documents."""
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distributions
@@ -20,6 +21,7 @@ from webapp.search.index import NewChunk
 
 PASSAGES_PER_TEXT_MAX = 40
 _CHARACTERS_MIN = 500
+_TAG = re.compile(r"</?\w[^<>]*>|<!--")
 
 
 @dataclass(frozen=True)
@@ -36,18 +38,19 @@ def texts(passages_max: int) -> list[Text]:
     found: list[Text] = []
     for text in _all():
         if sum(len(each.passages) for each in found) + len(text.passages) > passages_max:
-            break
+            continue
         found.append(text)
     return found
 
 
 def _all() -> Iterator[Text]:
     for path in sorted((ROOT / "docs").glob("*.md")):
-        yield Text(path.name, None, passages(path.read_text(encoding="utf-8")))
+        yield Text(path.name, None, passages(_TAG.sub("", path.read_text(encoding="utf-8"))))
     for each in sorted(distributions(), key=lambda one: one.name):
         summary, text = each.metadata["Summary"], each.read_text("METADATA") or ""
         body = text.partition("\n\n")[2]
-        if summary and len(body) > _CHARACTERS_MIN:
+        # Tags of HTML are no text: pages don't show them, so nobody copies them.
+        if summary and len(body) > _CHARACTERS_MIN and not _TAG.search(body):
             yield Text(each.name, summary, passages(body.replace(summary, ""))[:PASSAGES_PER_TEXT_MAX])
 
 

@@ -82,7 +82,9 @@ def _measure(name: str, at: Place, library: Sequence[Text], beside: int) -> None
     title(f"What a search finds among {len(everything)} passages, {name}")
     phrases = _phrases(library)
     _show_phrases("phrases in a passage, quoted", phrases, lambda text: ask(f'"{text}"'), _fts5(everything))
-    _show_phrases("the same without quotation marks", phrases, ask, _bm25(everything))
+    # Marks of Markdown, which pages don't show, would be operators.
+    unmarked = [phrase for phrase in phrases if not set(phrase) & set("*:-") and "OR" not in phrase.split()]
+    _show_phrases("the same without quotation marks", unmarked, ask, _bm25(everything))
     _show_phrases("phrases across two passages", _crossing(library), lambda text: ask(f'"{text}"'), _fts5(everything))
     hits = sum(bool(ask(text)) for text in of_texts.nonsense(NONSENSE, seed=7))
     row("nonsense that finds something", f"{hits} of {NONSENSE}", wanted="0", holds=hits == 0)
@@ -200,8 +202,14 @@ def _show_times(name: str, at: Place, library: Sequence[Text], beside: int) -> N
     }.items():
         times = sorted(_timed(ask, text) for text in asked for _ in range(2))
         p50, p95 = times[len(times) // 2] * 1000, times[int(len(times) * 0.95)] * 1000
-        row(f"{what} by words beside {beside:,}", f"p50 {p50:.1f} ms, p95 {p95:.1f} ms", wanted="p50 ≤ 15, p95 ≤ 40 ms",
-            holds=p50 <= 15 and p95 <= 40)  # fmt: skip
+        computed = sorted(_computed(ask, text) for text in asked)[len(asked) // 2] * 1000
+        row(
+            f"{what} by words beside {beside:,}",
+            f"p50 {p50:.1f} ms, p95 {p95:.1f} ms",
+            wanted="p50 ≤ 15, p95 ≤ 40 ms",
+            beside=f"computed here {computed:.1f} ms",
+            holds=p50 <= 15 and p95 <= 40,
+        )
 
 
 def _analyze(at: Place) -> None:
@@ -213,6 +221,13 @@ def _timed(ask: Asking, text: str) -> float:
     began_at = time.perf_counter()
     ask(text)
     return time.perf_counter() - began_at
+
+
+def _computed(ask: Asking, text: str) -> float:
+    """What this process computed: beside other work, times by the clock grow, and this does not."""
+    began_at = time.process_time()
+    ask(text)
+    return time.process_time() - began_at
 
 
 if __name__ == "__main__":

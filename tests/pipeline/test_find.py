@@ -36,6 +36,17 @@ def test_nothing_asked_nothing_found(workplace: Workplace) -> None:
     assert workplace.embedder.asked == []
 
 
+def test_a_phrase_is_found_by_its_words_and_costs_nothing(workplace: Workplace) -> None:
+    workplace.processed(b"a story of submarines")
+    workplace.embedder.asked.clear()
+
+    found = find(workplace, workplace.org_id, '"story of submarines"')
+
+    assert len(found.hits) == 1
+    assert not found.words_only
+    assert workplace.embedder.asked == []
+
+
 def test_words_alone_where_the_embedder_is_away(workplace: Workplace) -> None:
     workplace.processed(b"a story of submarines")
     workplace.embedder.failures[workplace.embedder.batches + 1] = unavailable()

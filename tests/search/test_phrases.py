@@ -28,6 +28,7 @@ def test_a_phrase_is_found_across_two_passages(searcher: Searcher) -> None:
     one, other = "The keeper lights the lamp at seven and", "climbs down the narrow stairs before midnight."
     shelve(searcher, "Seven lamps and stairs.", one, other, "The narrow stairs and the lamp.")
 
+    assert [hit.text for hit in searcher.by_both('"seven and climbs down the"')][:2] == [one, other]
     for phrase in ('"lamp at seven and climbs"', '"and climbs down the narrow"', '"seven and climbs down the"'):
         assert found(searcher, phrase)[:2] == [one, other]
     assert found(searcher, '"and climbs"')[:2] == [one, other]

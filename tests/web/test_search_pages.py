@@ -7,6 +7,7 @@ from tests import samples
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import NOTES, read_json, shelve, use_hashed_words, work_off
+from webapp.web.search.landing import landing
 
 
 @pytest.fixture
@@ -93,3 +94,20 @@ def test_each_page_has_a_box_to_search_in(browser: Browser, shelf: list[str]) ->
 
 def test_a_lone_surrogate_is_no_fault(program: Program) -> None:
     assert program.get("/search?q=%ED%A0%80").status_code == 200
+
+
+def test_a_hit_leads_to_its_words(browser: Browser, shelf: list[str]) -> None:
+    page = browser.get("/search?q=stones").text
+    assert ":~:text=ground%20between%20stones." in page
+    assert "#page-1:~:text=" in browser.get("/search?q=lighthouse").text
+
+
+def test_a_landing_names_words_of_one_block() -> None:
+    assert landing("# Rye\n\n| Flour | dark-brown rye, 5 % |\n|---|---|", ["brown"]) == (
+        ":~:text=dark%2Dbrown%20rye%2C%205%20%25"
+    )
+    assert landing("one\ntwo three four five six seven eight nine ten eleven", ["six"]) == (
+        ":~:text=four%20five%20six%20seven%20eight%20nine%20ten%20eleven"
+    )
+    assert landing("A first line.\nA second one.", []) == ":~:text=A%20first%20line."
+    assert landing("---", ["x"]) == ""

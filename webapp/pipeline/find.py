@@ -52,7 +52,8 @@ def find(
     if wanted.is_empty:
         return SearchResult([])
     reason, known = None, []
-    for embedder in _embedders(services, org_id):
+    # Phrases and beginnings alone are found by their words, and nothing is paid for.
+    for embedder in _embedders(services, org_id) if wanted.words else ():
         try:
             known.append(QueryVector(embedder.model, query_vector(services, org_id, embedder, wanted.text)))
         except NotAsked as refusal:
@@ -68,7 +69,7 @@ def find(
     found = db.reading_late(org_id, read, may_be_late=may_be_late)
     return SearchResult(
         found.hits,
-        words_only=not known,
+        words_only=bool(wanted.words) and not known,
         reason=None if known else reason,
         next_start=start + limit if found.has_more else None,
         marked=wanted.marked,

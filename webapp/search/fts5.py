@@ -1,7 +1,7 @@
 """Asks SQLite's index of words, FTS5."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 from uuid import UUID
 
 from sqlalchemy import TextClause, Uuid, bindparam, text
@@ -14,12 +14,18 @@ from webapp.search.scope import SearchScope
 # SQLite takes no more values in one statement.
 _IDS_PER_STATEMENT = 10_000
 
+# Ranking takes longer than finding: of what very many passages have, so many are ranked.
+RANKED_MAX = 2_000
+
 _FOUND = """
-    SELECT chunk_id AS id FROM chunks_fts
-    JOIN chunks_fts_ids ON number = chunks_fts.rowid
-    {join}
-    WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id {only}
-    ORDER BY bm25(chunks_fts, 0.5, 1.0), chunk_id LIMIT :limit
+    SELECT id FROM (
+        SELECT chunk_id AS id, bm25(chunks_fts, 0.5, 1.0) AS distance FROM chunks_fts
+        JOIN chunks_fts_ids ON number = chunks_fts.rowid
+        {join}
+        WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id {only}
+        LIMIT :most
+    )
+    ORDER BY distance, id LIMIT :limit
 """
 _OF_DOCUMENTS = {"join": "JOIN chunks ON chunks.id = chunk_id", "only": "AND chunks.document_id IN :documents"}
 _AMONG = {"join": "", "only": "AND chunk_id IN :among"}
@@ -36,7 +42,9 @@ _IN_IDS = _statement(**_AMONG).bindparams(bindparam("among", type_=Uuid, expandi
 
 def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
     """The passages that match, best first; only those of `among` where that is given."""
-    values: dict[str, Any] = {"wanted": expression(match), "org_id": scope.org_id, "limit": limit}
+    if match.any_of:
+        match = replace(match, any_of=_telling(match.any_of))
+    values = {"wanted": expression(match), "org_id": scope.org_id, "limit": limit, "most": max(RANKED_MAX, limit)}
     if among is not None:
         parts = batches(among, _IDS_PER_STATEMENT)
         return [
@@ -46,6 +54,17 @@ def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UU
         found = session().execute(_IN_DOCUMENTS.columns(id=Uuid), values | {"documents": scope.documents})
         return [row.id for row in found]
     return [row.id for row in session().execute(_ANYWHERE, values)]
+
+
+def _telling(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+    """Of terms of which one is enough those that not too many passages have; all where there is none."""
+    asked = ({"wanted": _string(atom), "most": RANKED_MAX} for atom in atoms)
+    counts = {atom: session().scalar(_COUNTED, each) for atom, each in zip(atoms, asked, strict=True)}
+    rare = tuple(atom for atom in atoms if counts[atom] < RANKED_MAX)
+    return rare if any(counts[atom] for atom in rare) else tuple(atoms)
+
+
+_COUNTED = text("SELECT count(*) FROM (SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH :wanted LIMIT :most)")
 
 
 def expression(match: TermMatch) -> str:

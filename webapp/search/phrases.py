@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import select
+from sqlalchemy.orm import aliased
 
 from webapp.batches import batches
 from webapp.db import session
@@ -21,10 +22,12 @@ from webapp.search.scope import SearchScope
 from webapp.search.words import holding, in_a_row, plain_words, which_hold
 
 CANDIDATES_MAX = 300
+QUESTION_CANDIDATES_MAX = 50
 # Of each half of a row that crosses.
-HALVES_MAX = 500
+HALVES_MAX = 300
 # A phrase that is longer beyond the end of a passage is not found across it.
 EDGE_CHARACTERS = 600
+LONGER_HALVES = 4
 _ROWS_PER_STATEMENT = 400
 _WORD = re.compile(r"[^\W_]+")
 
@@ -73,18 +76,29 @@ def with_phrase(scope: SearchScope, phrase: str, without: tuple[Atom, ...] = ())
     return list(dict.fromkeys([*found, *_crossing(scope, phrase, without)]))
 
 
+def with_question(scope: SearchScope, question: str, without: tuple[Atom, ...], *, may_cross: bool) -> list[UUID]:
+    """The same for a question that nobody put into quotation marks, at less cost: most are no phrase of any text."""
+    whole = TermMatch(((Atom(question),),), without=without)
+    found = exactly(scope, holding(scope, whole, QUESTION_CANDIDATES_MAX), [[question]])
+    return found or (_crossing(scope, question, without) if may_cross else [])
+
+
 def _crossing(scope: SearchScope, phrase: str, without: tuple[Atom, ...]) -> list[UUID]:
     """Where a phrase begins in one passage and ends in the next: both, the first one first."""
     row, parts = plain_words(phrase), [part for part in phrase.split() if plain_words(part)]
     if len(parts) < 2:
         return []
     half = (len(parts) + 1) // 2
-    begins = _read(scope.org_id, _with(scope, parts[:half], without))
-    ends = _read(scope.org_id, _with(scope, parts[-half:], without))
-    beside = _neighbours(scope, [*((each, 1) for each in begins), *((each, -1) for each in ends)])
-    pairs = [(each, beside.get((each.document_id, each.ordinal + 1))) for each in begins]
-    pairs += [(before, each) for each in ends if (before := beside.get((each.document_id, each.ordinal - 1)))]
-    crossing = [(one, other) for one, other in pairs if other is not None and _crosses(row, one, other)]
+    ends_at = range(half, min(len(parts), half + LONGER_HALVES))
+    # The longer ones say nothing more, but where an index leaves out the words of the shortest one.
+    begins = _read(scope.org_id, _with(scope, [parts[:end] for end in ends_at], without))
+    ends = _read(scope.org_id, _with(scope, [parts[-end:] for end in ends_at], without))
+    begins = [each for each in begins if _overlap(each.last_words, row)]
+    ends = [each for each in ends if _overlap(row, each.first_words)]
+    behind, before = _neighbours(scope, begins, 1), _neighbours(scope, ends, -1)
+    pairs = [(each, behind[each.id]) for each in begins if each.id in behind]
+    pairs += [(before[each.id], each) for each in ends if each.id in before]
+    crossing = [(one, other) for one, other in pairs if _crosses(row, one, other)]
     found = list(dict.fromkeys(each.id for pair in crossing for each in pair))
     if not without:
         return found
@@ -92,8 +106,14 @@ def _crossing(scope: SearchScope, phrase: str, without: tuple[Atom, ...]) -> lis
     return [chunk_id for chunk_id in found if chunk_id not in excluded]
 
 
-def _with(scope: SearchScope, parts: Sequence[str], without: tuple[Atom, ...]) -> list[UUID]:
-    return holding(scope, TermMatch(((Atom(" ".join(parts)),),), without=without), HALVES_MAX)
+def _with(scope: SearchScope, rows: Sequence[Sequence[str]], without: tuple[Atom, ...]) -> list[UUID]:
+    one_of = tuple(Atom(" ".join(parts)) for parts in rows)
+    return holding(scope, TermMatch((one_of,), without=without), HALVES_MAX)
+
+
+def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether one text ends with what the other begins with."""
+    return any(one[-first:] == other[:first] for first in range(1, min(len(one), len(other)) + 1))
 
 
 def _crosses(row: Sequence[str], one: _Read, other: _Read) -> bool:
@@ -113,13 +133,14 @@ def _read(org_id: UUID, ids: Iterable[UUID]) -> list[_Read]:
     ]
 
 
-def _neighbours(scope: SearchScope, wanted: Iterable[tuple[_Read, int]]) -> dict[tuple[UUID, int], _Read]:
-    """The passages right before or behind these, by their places."""
-    places = sorted({(each.document_id, each.ordinal + step) for each, step in wanted})
-    columns: Any = select(Chunk.id, Chunk.document_id, Chunk.ordinal, Chunk.text)
-    found: dict[tuple[UUID, int], _Read] = {}
-    for part in batches(places, _ROWS_PER_STATEMENT):
-        at = tuple_(Chunk.document_id, Chunk.ordinal).in_(part)
-        for row in session().execute(columns.where(Chunk.org_id == scope.org_id, at)):
-            found[row.document_id, row.ordinal] = _Read(row.id, row.document_id, row.ordinal, row.text)
-    return found
+def _neighbours(scope: SearchScope, read: Sequence[_Read], step: int) -> dict[UUID, _Read]:
+    """The passages right behind these (1) or before them (-1), by their ids."""
+    beside = aliased(Chunk)
+    is_beside = (beside.document_id == Chunk.document_id) & (beside.ordinal == Chunk.ordinal + step)
+    columns: Any = select(Chunk.id.label("of"), beside.id, beside.document_id, beside.ordinal, beside.text)
+    columns = columns.join_from(Chunk, beside, is_beside).where(beside.org_id == scope.org_id)
+    return {
+        row.of: _Read(row.id, row.document_id, row.ordinal, row.text)
+        for part in batches([each.id for each in read], _ROWS_PER_STATEMENT)
+        for row in session().execute(columns.where(Chunk.org_id == scope.org_id, Chunk.id.in_(part)))
+    }

@@ -17,7 +17,7 @@ from webapp.db import session
 from webapp.documents.model import Document
 from webapp.search.floors import floor_of
 from webapp.search.model import Chunk
-from webapp.search.phrases import exactly, with_phrase
+from webapp.search.phrases import exactly, with_phrase, with_question
 from webapp.search.scope import Matching, SearchScope
 from webapp.search.vectors import QueryVector, nearest
 from webapp.search.wanted import WantedPassages
@@ -92,7 +92,8 @@ def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[t
     wanted = gathering.wanted
     all_words = gathering.all_words()
     words = all_words if len(all_words) >= gathering.depth else [*all_words, *gathering.some_words(all_words)]
-    near = [gathering.near(vector, has_known_words=bool(words)) for vector in vectors]
+    # What must be there word for word is in the order of its words; meaning orders what loose words find.
+    near = [gathering.near(each, has_known_words=bool(words)) for each in vectors] if wanted.words else []
     exact = gathering.exact()
     weight = WORDS_WEIGHT if len(wanted.telling) > 1 else SINGLE_WORD_WEIGHT
     scores = fuse([*((ids, MEANING_WEIGHT) for ids in near), (words, weight), (exact, EXACT_WEIGHT)])
@@ -168,7 +169,8 @@ class _Gathering:
         wanted = self.wanted
         if not wanted.is_plain or len(plain_words(wanted.words)) < ROW_WORDS_MIN:
             return []
-        return with_phrase(self.scope, wanted.words, wanted.without)
+        # What crosses from one passage into the next is in none of them as a whole.
+        return with_question(self.scope, wanted.words, wanted.without, may_cross=not all_words)
 
     def _among_required(self, ids: Sequence[UUID]) -> list[UUID]:
         if self._required is None:

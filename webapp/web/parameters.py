@@ -19,6 +19,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "document.chunks": (*_LIST, "passage"),
     "document.parts": _LIST,
     "document.reprocess": ("language",),
+    "readings.show": _LIST,
     "connections.show": (*_LIST, "kind"),
     "picture.page": ("size",),
     "jobs.index": ("q", "status", "stage", "code", "resolution", "cursor"),

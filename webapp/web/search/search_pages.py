@@ -17,6 +17,7 @@ from webapp.web.errors import Problem
 from webapp.web.numbers import DIGITS_MAX, whole_number
 from webapp.web.query_mistakes import sentence
 from webapp.web.reads import may_be_late
+from webapp.web.search.landing import landing
 from webapp.web.shapes import hit_json
 
 pages = Blueprint("search", __name__)
@@ -68,21 +69,20 @@ def _answer(query: str, found: SearchResult, mistake: str | None = None) -> Resp
         next_url=url_for("search.show", q=query, cursor=cursor) if cursor else None,
         words_only=found.words_only,
         reason=found.reason,
-        hits=[HitView(hit, found.marked, _url(hit), hit.score / best) for hit in found.hits],
+        hits=[HitView(hit, found.marked, _url(hit, found.marked), hit.score / best) for hit in found.hits],
     )
 
 
-def _url(hit: Hit) -> str:
+def _url(hit: Hit, words: Sequence[str]) -> str:
     if hit.time_from is not None:
         # The player begins there.
         return url_for("document.show", document_id=hit.document_id, _anchor=f"t={hit.time_from:.1f}")
+    place = landing(hit.text, words)
     if hit.page_from:
-        return url_for(
-            "document.show", document_id=hit.document_id, page=hit.page_from, _anchor=f"page-{hit.page_from}"
-        )
-    return url_for(
-        "document.chunks", document_id=hit.document_id, passage=hit.chunk_id, _anchor=f"passage-{hit.chunk_id}"
-    )
+        anchor = f"page-{hit.page_from}{place}"
+        return url_for("document.show", document_id=hit.document_id, page=hit.page_from, _anchor=anchor)
+    anchor = f"passage-{hit.chunk_id}{place}"
+    return url_for("document.chunks", document_id=hit.document_id, passage=hit.chunk_id, _anchor=anchor)
 
 
 def _cursor(query: str, start: int) -> str:

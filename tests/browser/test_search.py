@@ -1,0 +1,37 @@
+"""The way from any page to the words: the key, the box, the hit, the place in the text."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests import samples
+from tests.browser.conftest import NewPage
+from tests.browser.server import Visit
+from tests.browser.test_journey import READY, row, upload
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+# How far the words are from the upper edge of what is seen, as a share of its height.
+_PLACE = """() => {
+  const words = document.evaluate("//article//text()[contains(., 'wobbulator')]", document, null, 9).singleNodeValue;
+  return words.parentElement.getBoundingClientRect().top / innerHeight;
+}"""
+
+
+def test_a_click_lands_at_the_words(working: Visit, open_page: NewPage, tmp_path: Path) -> None:
+    lines = [f"Paragraph {number} speaks of lamps, oil and the storm.\n" for number in range(240)]
+    long = tmp_path / "long.pdf"
+    long.write_bytes(samples.lines_pdf([*lines, "The wobbulator hums at night.", *lines], lines_per_page=600, size=1))
+    page = open_page(working)
+    upload(page, long)
+    expect(row(page, "long.pdf")).to_have_attribute("data-status", "ready", timeout=READY)
+    page.keyboard.press("/")
+    expect(page.locator("#topbar-q")).to_be_focused()
+    page.keyboard.type("wobbulator hums/")
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits mark").first).to_be_visible()
+    expect(page.locator("#q")).to_have_value("wobbulator hums/")
+    page.locator("#hits a.passage-source").first.click()
+    page.wait_for_url("**/documents/**")
+    page.wait_for_function(f"(() => {{ const place = ({_PLACE})(); return place >= 0 && place < 1; }})()")
