@@ -193,4 +193,5 @@ def test_statuses_are_those_of_the_library() -> None:
 def test_a_kind_is_a_word_of_people_or_the_end_of_a_name() -> None:
     assert filters.kind_of("Invoice") == "invoice"
     assert filters.kind_of(".PDF") == "pdf"
+    assert filters.kind_of("bank-statement") == "bank_statement"
     assert {"application/pdf"} == filters.ENDINGS["pdf"]

@@ -7,6 +7,7 @@ from datetime import date
 from webapp.pipeline.markdown import find_headings, unmark
 from webapp.readers.creation import day_of_creation
 from webapp.readers.extraction import Extraction, Field
+from webapp.readers.fields.kinds import KIND_BY_FIELD
 from webapp.readers.filetypes import MAIL_FAMILY, filetype
 from webapp.readers.page_reading import PageReading, Reading, page_readings
 from webapp.readers.titles import title_in
@@ -17,15 +18,6 @@ _HEAD_CHARACTERS = 5_000
 # Where a document's date is from: a field of this kind, the header of a mail, a field that may mean another day, or,
 # where nothing better is there, the file's own metadata. The last two are guesses.
 INVOICE_DATE, MAIL_HEADER, DOUBTFUL_FIELD, METADATA = "invoice_date", "mail", "doubtful_field", "metadata"
-# Of each kind of document the field that all of them have, and no others: a total that is no receipt's is an invoice's.
-_KINDS = {
-    "purchase_date": "receipt",
-    "opening_balance": "bank_statement",
-    "closing_balance": "bank_statement",
-    "party": "contract",
-    "letter_date": "letter",
-    "total": "invoice",
-}
 _DAYS = (INVOICE_DATE, "purchase_date", "statement_date", "period_end", "contract_date", "letter_date")
 GUESSED_DATES = frozenset({DOUBTFUL_FIELD, METADATA})
 
@@ -78,7 +70,7 @@ def _title(extraction: Extraction) -> tuple[str | None, bool]:
 def _kind(fields: Sequence[Field], content_type: str) -> str | None:
     """What people call the document: by the fields that only one kind has, else by its family of files."""
     found = {field.kind for field in fields}
-    return next((kind for field, kind in _KINDS.items() if field in found), filetype(content_type).family)
+    return next((kind for field, kind in KIND_BY_FIELD.items() if field in found), filetype(content_type).family)
 
 
 def _dates(extraction: Extraction, content_type: str) -> Iterator[tuple[date, str]]:

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 
 from webapp.documents.states import DocumentStatus
+from webapp.readers.fields.kinds import KIND_BY_FIELD
 from webapp.readers.filetypes import FILE_TYPES
 
 PAGES_MAX = 10**9
@@ -47,7 +48,7 @@ class Between:
     most: int
 
 
-KINDS = frozenset({"invoice"} | {family for each in FILE_TYPES if (family := each.family)})
+KINDS = frozenset({*KIND_BY_FIELD.values()} | {family for each in FILE_TYPES if (family := each.family)})
 """What people call documents, as in the column `kind`."""
 ENDINGS: dict[str, frozenset[str]] = {
     ending.removeprefix("."): frozenset(each.content_type for each in FILE_TYPES if ending in each.endings)
@@ -70,7 +71,7 @@ def check(name: FilterName, value: str) -> None:
 
 def kind_of(value: str) -> str:
     """A kind or an ending of file names, in lower case."""
-    kind = value.casefold().removeprefix(".")
+    kind = value.casefold().removeprefix(".").replace("-", "_")
     if kind not in KINDS and kind not in ENDINGS:
         raise BadValue
     return kind

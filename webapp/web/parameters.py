@@ -5,15 +5,15 @@ from flask import Flask, request
 from webapp.web import fragments
 from webapp.web.errors import Problem
 
-_LIBRARY = ("q", "status", "sort", "cursor", "limit")
+_LIBRARY = ("q", "folder", "status", "sort", "cursor", "limit")
 _LIST = ("cursor", "start", "run")
 KNOWN: dict[str, tuple[str, ...]] = {
     "library.index": _LIBRARY,
     "library.listing": _LIBRARY,
     "search.show": ("q", "cursor", "limit"),
     "upload.create": ("language", "bulk"),
-    "reprocess.confirm": ("q", "status"),
-    "reprocess.matching": ("q", "status"),
+    "reprocess.confirm": ("q", "folder", "status"),
+    "reprocess.matching": ("q", "folder", "status"),
     "document.show": ("part", "page", "run"),
     "document.status": ("view",),
     "document.chunks": (*_LIST, "passage"),

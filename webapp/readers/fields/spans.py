@@ -59,7 +59,7 @@ _DIGITS = re.compile(r"\d{1,3}")
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class FoundPeriod:
     """From one day to another, and how many words say so."""
 
     start: FoundDate
@@ -67,7 +67,7 @@ class Period:
     words: int
 
 
-def read_period(words: Sequence[str]) -> Period | None:
+def read_period(words: Sequence[str]) -> FoundPeriod | None:
     """Read the period that a text begins with: "1 May 2026 to 31 May 2026"."""
     at = 0
     while at < min(_LEAD_MAX, len(words)) and folded(words[at]) in _FROM and not any(map(str.isdigit, words[at])):
@@ -80,7 +80,7 @@ def read_period(words: Sequence[str]) -> Period | None:
     while until < min(at + _GAP_MAX, len(words)) and folded(words[until]) in _UNTIL:
         until += 1
     end = _date_at(words, until) if until > at else None
-    return Period(start, end, until + end.words) if end else None
+    return FoundPeriod(start, end, until + end.words) if end else None
 
 
 def read_duration(words: Sequence[str]) -> tuple[str, int] | None:

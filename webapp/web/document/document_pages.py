@@ -372,18 +372,15 @@ def _text(found: ShownResult, path: str | None, readings: Sequence[DocumentPage]
     def url(part: int) -> str:
         return url_for(".show", document_id=found.document.id, part=part, run=found.run_id)
 
+    without_text = [each.number for each in readings if each.reading == Reading.NOT_READ]
     return Text(
-        pieces=markdown.rendered(parts, index, _without_text(readings)),
+        pieces=markdown.rendered(parts, index, without_text),
         readings={each.number: each for each in readings},
         number=index + 1,
         total=len(parts),
         previous_url=url(index) if index else None,
         next_url=url(index + 2) if index + 1 < len(parts) else None,
     )
-
-
-def _without_text(readings: Sequence[DocumentPage]) -> list[int]:
-    return [each.number for each in readings if each.reading == Reading.NOT_READ]
 
 
 def _markdown(path: str | None) -> str | None:
