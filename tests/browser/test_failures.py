@@ -53,8 +53,8 @@ def test_the_pages_of_ops_have_no_faults(working: Visit, open_page: NewPage, fil
     assert page.evaluate(FAULTS) == []
     page.goto("/ops/jobs")
     assert page.evaluate(FAULTS) == []
-    page.get_by_role("searchbox").fill("locked")
-    page.get_by_role("searchbox").press("Enter")
+    page.get_by_role("main").get_by_role("searchbox").fill("locked")
+    page.get_by_role("main").get_by_role("searchbox").press("Enter")
     page.wait_for_url("**/ops/jobs?q=locked")  # with its styles, too
     expect(page.get_by_role("heading", name="Jobs found")).to_be_visible()
     assert page.evaluate(FAULTS) == []
