@@ -14,6 +14,8 @@ from webapp.readers.page_markdown import plain
 
 # How far a rule may be from the border of a cell, in points, and how thick it is at most.
 _NEAR, _THICK_MAX = 3.0, 3.0
+# A sentence has at least so many words, and two for each cell that it was cut into.
+_SENTENCE_WORDS_MIN = 5
 _WRITTEN_TABLE = re.compile(r"^\|.*(?:\n\|.*)*", re.MULTILINE)
 
 Rule = tuple[float, float, float]
@@ -99,7 +101,9 @@ def _found(block: Any, sentences: dict[str, str], rules: Callable[[], Sequence[R
 def _sentence(row: Sequence[Any], sentences: dict[str, str]) -> str | None:
     """The text of a row that is one piece of text on the page, although its cells are several."""
     texts = [plain(cell.text) for cell in row if cell.text]
-    return sentences.get(_squeezed("".join(texts))) if len(texts) > 1 else None
+    # Short cells of a real row may be one piece, too: "Item Price".
+    is_long = len(texts) > 1 and len(" ".join(texts).split()) >= max(_SENTENCE_WORDS_MIN, 2 * len(texts))
+    return sentences.get(_squeezed("".join(texts))) if is_long else None
 
 
 def _squeezed(text: str) -> str:
