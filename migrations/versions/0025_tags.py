@@ -1,7 +1,7 @@
 """Tags: names that people give to documents.
 
 Revision ID: 0025
-Revises: 0023
+Revises: 0024
 Create Date: 2026-11-20
 """
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.library.status_filter import StatusFilter
+from webapp.library.tags import named
 from webapp.search import filters
 from webapp.search.filters import Between, FilterName, Period
 from webapp.search.grammar import (
@@ -154,11 +155,13 @@ def test_punctuation_says_nothing() -> None:
         ("wheat kind:", MistakeCode.EMPTY_FILTER, 7),
         ("kind: pdf", MistakeCode.EMPTY_FILTER, 1),
         ("w " * 501, MistakeCode.TOO_LONG, 1001),
-        ('"a b" ' * 65, MistakeCode.TOO_MANY_TERMS, 193),
+        ('"a b" ' * 65, MistakeCode.TOO_MANY_TERMS, 385),
+        ("x " + " OR ".join(["a"] * 65), MistakeCode.TOO_MANY_TERMS, 3),
+        ('tag:""', MistakeCode.BAD_VALUE, 1),
         *((f"{name}:{bad}", MistakeCode.BAD_VALUE, 1) for name, bad in [
             ("kind", "sofa"), ("in", "--"), ("lang", "e1"), ("before", "2026-13"), ("before", "yesterday"),
             ("after", "2026-02-30"), ("after", "9999"), ("pages", "many"), ("pages", "9-3"), ("pages", "<0"),
-            ("status", "lost"), ("is", "lost"), ("tag", "x" * 101),
+            ("after", "2026-00"), ("before", "2026-03-00"), ("status", "lost"), ("is", "lost"), ("tag", "x" * 101),
         ]),
     ],
 )  # fmt: skip
@@ -195,3 +198,12 @@ def test_a_kind_is_a_word_of_people_or_the_end_of_a_name() -> None:
     assert filters.kind_of(".PDF") == "pdf"
     assert filters.kind_of("bank-statement") == "bank_statement"
     assert {"application/pdf"} == filters.ENDINGS["pdf"]
+
+
+@pytest.mark.parametrize("tag", ["\u2605", 'disk 5" wide', "\u00abold\u00bb", "a\x01b"])
+def test_any_tag_is_found_by_its_link(tag: str) -> None:
+    ((word, name),) = named([tag]).items()
+    (group,) = parse(f'tag:"{name}"').groups
+    (term,) = group.terms
+    assert isinstance(term, Filter)
+    assert filters.tag_of(term.value) == word

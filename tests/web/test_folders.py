@@ -94,3 +94,11 @@ def test_a_browser_names_a_file_with_the_folder_that_was_chosen(path: str, folde
 def test_the_name_of_a_file_may_tell_its_folder(program: Program) -> None:
     document = upload(program, "Letters/1999/dear.txt")
     assert (document["filename"], document["folder"]) == ("dear.txt", "Letters/1999")
+
+
+@both_databases
+def test_what_is_no_folder_is_not_the_whole_library(shelf: None, program: Program) -> None:
+    for odd in ("..", "/", "./."):
+        assert program.get("/documents", query_string={"folder": odd}).status_code == 422
+        assert program.post("/documents/reprocess", query_string={"folder": odd}).status_code == 422
+    assert len(names(program, "folder=")) == 6

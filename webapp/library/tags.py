@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql
 from webapp.clock import new_id
 from webapp.db import session
 from webapp.documents.tag_model import DocumentTag, Tag
-from webapp.search.filters import BadValue, tag_of
+from webapp.search.filters import BadValue, plain_tag, tag_of
 
 TAGS_MAX = 50
 
@@ -22,8 +22,7 @@ def named(names: Sequence[str]) -> dict[str, str]:
     """Names by how they are compared, each once; BadValue where one is empty or too long, or there are too many."""
     found: dict[str, str] = {}
     for name in names:
-        plain = " ".join(name.split())
-        found.setdefault(tag_of(plain), plain)
+        found.setdefault(tag_of(name), plain_tag(name))
     if len(found) > TAGS_MAX:
         raise BadValue
     return found

@@ -28,6 +28,9 @@ class FilterName(StrEnum):
     TAG = "tag"
 
 
+_UNQUOTABLE = re.compile(r'["\u201c-\u201f\u00ab\u00bb\x00-\x1f\x7f-\x9f]')
+
+
 class BadValue(ValueError):
     """A value that this filter does not have."""
 
@@ -91,7 +94,7 @@ def period_of(value: str) -> Period:
         raise BadValue
     year, month, day = (int(part) if part else None for part in found.groups())
     try:
-        first = date(year or 0, month or 1, day or 1)
+        first = date(year or 0, 1 if month is None else month, 1 if day is None else day)
         return Period(first, _after(first, month, day))
     except (ValueError, OverflowError) as error:
         raise BadValue from error
@@ -141,9 +144,14 @@ def state_of(value: str) -> str:
     return status
 
 
+def plain_tag(value: str) -> str:
+    """A tag's name, with spaces for what can't be quoted in a query: quotation marks and control characters."""
+    return " ".join(_UNQUOTABLE.sub(" ", value).split())
+
+
 def tag_of(value: str) -> str:
-    """A tag as it is compared: without regard to case and spaces around it."""
-    tag = " ".join(value.split()).casefold()
+    """A tag as it is compared: as `plain_tag`, without regard to case."""
+    tag = plain_tag(value).casefold()
     if not tag or len(tag) > TAG_CHARACTERS_MAX:
         raise BadValue
     return tag

@@ -42,7 +42,8 @@ _IN_IDS = _statement(**_AMONG).bindparams(bindparam("among", type_=Uuid, expandi
 
 def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
     """The passages that match, best first; only those of `among` where that is given."""
-    if match.any_of:
+    # Of passages that are named, each is asked for all terms.
+    if match.any_of and among is None:
         match = replace(match, any_of=_telling(match.any_of))
     values = {"wanted": expression(match), "org_id": scope.org_id, "limit": limit, "most": max(RANKED_MAX, limit)}
     if among is not None:

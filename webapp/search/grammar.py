@@ -161,7 +161,7 @@ def parse(text: str) -> ParsedQuery:
     if or_at is not None:
         raise Mistake(MistakeCode.LONELY_OR, or_at)
     if sum(len(group.terms) for group in groups) > TERMS_MAX and any(_is_operator(group) for group in groups):
-        raise Mistake(MistakeCode.TOO_MANY_TERMS, groups[TERMS_MAX // 2].position)
+        raise Mistake(MistakeCode.TOO_MANY_TERMS, groups[-1].position)
     return ParsedQuery(tuple(groups))
 
 
@@ -240,7 +240,7 @@ class _Reader:
         if name not in _NAMES:
             raise Mistake(MistakeCode.UNKNOWN_FILTER, start + 1, name=written)
         self._at += len(written) + 1
-        value = self._phrase() if self._text[self._at] == '"' else self._until_space()
+        value = self._quoted() if self._text[self._at] == '"' else self._until_space()
         try:
             filters.check(FilterName(name), value)
         except BadValue as error:
@@ -249,14 +249,18 @@ class _Reader:
 
     def _phrase(self) -> str:
         start = self._at
+        words = self._quoted()
+        if not _says_something(words):
+            raise Mistake(MistakeCode.EMPTY_PHRASE, start + 1)
+        return words
+
+    def _quoted(self) -> str:
+        start = self._at
         end = self._text.find('"', start + 1)
         if end < 0:
             raise Mistake(MistakeCode.UNCLOSED_PHRASE, start + 1)
         self._at = end + 1
-        words = " ".join(self._text[start + 1 : end].split())
-        if not _says_something(words):
-            raise Mistake(MistakeCode.EMPTY_PHRASE, start + 1)
-        return words
+        return " ".join(self._text[start + 1 : end].split())
 
     def _until_space(self) -> str:
         start = self._at

@@ -4,7 +4,9 @@ import bz2
 import gzip
 import io
 import lzma
+import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,3 +156,31 @@ def test_members_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as refused:
         fetch(bytes(data), tmp_path)
     assert refused.value.code is FailureCode.CORRUPT
+
+
+def test_the_holes_of_a_sparse_file_count_as_packed_to_nothing(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "sparse.tar", "w", format=tarfile.GNU_FORMAT) as archive:
+        info = tarfile.TarInfo("hole")
+        info.type, info.size = tarfile.GNUTYPE_SPARSE, 512
+        archive.addfile(info, io.BytesIO(b"x" * 512))
+    data = bytearray((tmp_path / "sparse.tar").read_bytes())
+    # One piece of 512 bytes at 7 MB, and the size of the file with its hole: in a GNU header behind the names.
+    data[386:410] = b"%011o\0%011o\0" % ((7 << 20) - 512, 512)
+    data[483:495] = b"%011o\0" % (7 << 20)
+    data[148:156] = b" " * 8
+    data[148:156] = b"%06o\0 " % sum(data[:512])
+    limits = replace(LIMITS, ratio=2)
+    source, out = tmp_path / "archive", io.BytesIO()
+    source.write_bytes(data)
+    found = unpacked(tar_members(source, limits), out.write, limits, first=0, most=100, most_bytes=1 << 30)
+    assert [entry.obstacle for entry in found.entries] == [Obstacle.FLOOD]
+
+
+@pytest.mark.parametrize("kind", [b"L", b"x"])
+def test_thousands_of_headers_for_one_file_are_damage(tmp_path: Path, kind: bytes) -> None:
+    info = tarfile.TarInfo("name")
+    info.type = kind
+    header = info.tobuf(tarfile.GNU_FORMAT)
+    with pytest.raises(BadInput) as caught:
+        fetch(header * 3_000 + archives.tarred({"a.txt": b"text"}), tmp_path)
+    assert caught.value.code is FailureCode.CORRUPT

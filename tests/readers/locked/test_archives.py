@@ -4,6 +4,7 @@ import hashlib
 import io
 import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from webapp.readers.archives.members import Obstacle, Unpacked, UnpackLimits, un
 from webapp.readers.archives.read import ARCHIVES as READERS
 from webapp.readers.filetypes import SEVEN_ZIP, ZIP
 from webapp.readers.locked.open import open_file
+from webapp.readers.locked.unfolding import Checksum
 
 LIMITS = UnpackLimits(members=20, member_bytes=8 << 20, total_bytes=16 << 20, ratio=200)
 LAMP = b"The lamp is lit at dusk by the keeper.\n"
@@ -169,3 +171,11 @@ def test_floods_are_opened_without_being_unfolded_and_refused_where_they_are_unp
     copy = opened(bytes(data), "one", tmp_path)
     assert len(copy) < 1000
     assert [each.obstacle for each in fetch(copy, tmp_path)[0].entries] == [Obstacle.TOO_LARGE]
+
+
+def test_files_that_end_right_behind_a_block_are_compared_as_a_whole() -> None:
+    for size in range((1 << 20) - 1, (1 << 20) + 260, 5):
+        data, pack = bytes(size), zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+        checksum = Checksum(zipfile.ZIP_DEFLATED)
+        checksum.feed(pack.compress(data) + pack.flush())
+        assert checksum.value == zlib.crc32(data)

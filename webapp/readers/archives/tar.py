@@ -27,7 +27,7 @@ from webapp.readers.archives.members import (
 
 _BROKEN = (
     tarfile.TarError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError, EOFError, ValueError, OverflowError,
-    IndexError, KeyError, UnicodeError,
+    IndexError, KeyError, UnicodeError, RecursionError,
 )  # fmt: skip
 _OPENERS: tuple[tuple[bytes, Any], ...] = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open))
 # For headers, and for what fills up the last block of each member.
@@ -84,7 +84,10 @@ def _member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Member:
         except _BROKEN as error:
             raise Damaged from error
 
-    return member(info.name, info.size, blocks)
+    # The holes of a sparse file are in no byte of the archive.
+    sparse: list[tuple[int, int]] | None = getattr(info, "sparse", None)
+    folded = None if sparse is None else sum(size for _, size in sparse)
+    return member(info.name, info.size, blocks, folded=folded)
 
 
 def _alone(beginning: bytes, unfolded: Any, source: Path, limits: UnpackLimits) -> Member:

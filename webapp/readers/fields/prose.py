@@ -62,6 +62,8 @@ def _goes_on(row: Row, following: Row, edges: dict[tuple[int, int], list[float]]
     if row.page != following.page or not (_is_line(row) and _is_line(following)):
         return False
     height = row.bottom - row.top
+    if height <= 0:
+        return False
     if not 1 / TALLER < (following.bottom - following.top) / height < TALLER:
         return False
     indent = row.words[0].left - following.words[0].left

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES as AES_CIPHER
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.archives.members import Damaged
-from webapp.readers.archives.seven_zip.coders import BROKEN, Blocks, UnknownMethod, check_known, unfolded
+from webapp.readers.archives.seven_zip.coders import BROKEN, PACKERS, Blocks, UnknownMethod, check_known, unfolded
 from webapp.readers.archives.seven_zip.directory import AES, COPY, SIGNATURE, Coder, Directory, Folder, Stream
 from webapp.readers.archives.seven_zip.read import HEADER_BYTES, blocks_at, read_directory
 
@@ -160,11 +160,13 @@ def _locks(folder: Folder) -> Iterator[tuple[int, Coder]]:
 def _is_opened(file: BinaryIO, folder: Folder, place: tuple[int, int], stream: Stream, lock: _Lock) -> bool:
     """Whether the first file in the folder comes out as its checksum says."""
     crc, left = 0, stream.size
+    # What is packed ends soon with a wrong password; what is not has to be compared as a whole.
+    may_stop = any(coder.id in PACKERS for coder in folder.coders)
     try:
         for block in unfolded(folder, blocks_at(file, *place), lock.decrypt):
             crc = zlib.crc32(block[:left], crc)
             left -= len(block)
-            if left <= 0 or stream.size - left > _LOOKED_AT_BYTES:
+            if left <= 0 or (may_stop and stream.size - left > _LOOKED_AT_BYTES):
                 break
     except (Damaged, UnknownMethod, *BROKEN):
         return False

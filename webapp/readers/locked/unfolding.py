@@ -63,9 +63,11 @@ class _Deflated:
         self._unfold = zlib.decompressobj(-zlib.MAX_WBITS)
 
     def feed(self, block: bytes, checksum: Checksum) -> None:
-        while checksum.add(self._unfold.decompress(block, _BLOCK_BYTES)):
+        while True:
+            data = self._unfold.decompress(block, _BLOCK_BYTES)
             block = self._unfold.unconsumed_tail
-            if not block:
+            # After a full block there may be more, although it has consumed all.
+            if not checksum.add(data) or (not block and len(data) < _BLOCK_BYTES):
                 return
 
 

@@ -52,7 +52,12 @@ def layout_pages(source: str | bytes, numbers: range, *, with_words: bool) -> It
 
 def _rules(source: str | bytes, number: int) -> Callable[[], list[Rule]]:
     """What reads the lines on a page; few pages need them, and a drawing has very many."""
-    return lambda: rules_of(_parser(number, number, with_graphics=True).parse(source).pages[0])
+
+    def read() -> list[Rule]:
+        pages = _parser(number, number, with_graphics=True).parse(source).pages
+        return rules_of(pages[0]) if pages else []
+
+    return read
 
 
 def _parser(first: int, last: int, *, with_graphics: bool = False) -> LiteParse:

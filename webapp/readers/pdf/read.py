@@ -6,7 +6,7 @@ takes its place and the result says so: a parser that stops early is never taken
 Pages without text of use are named in the result; OCR reads them, where it is on.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -94,18 +94,33 @@ def _read_torn_pages(document: Any, plain: dict[int, Page | None], layouts: dict
     torn = [number for number, page in plain.items() if page is not None and is_torn(page.text)]
     for first in range(0, len(torn), BATCH_PAGES):
         numbers = torn[first : first + BATCH_PAGES]
-        data = with_letters(document, numbers)
-        with opened(data) as again:
-            for place, number in enumerate(numbers, 1):
-                page = _plain_page(again, place)
-                if page is not None:
-                    plain[number] = replace(page, number=number, text=without_letters(page.text))
-        if not layouts:
+        try:
+            data = with_letters(document, numbers)
+            whole = {number: page for number, page in _whole_pages(data, numbers) if _is_same(page, plain[number])}
+            laid_out = list(layout_pages(data, range(1, len(numbers) + 1), with_words=True)) if layouts else []
+        except (MemoryError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # noqa: BLE001, S112 - the parser panics with one; what was read before stays
             continue
-        for layout in layout_pages(data, range(1, len(numbers) + 1), with_words=True):
+        plain |= whole
+        earlier = {number: layouts.pop(number) for number in whole if number in layouts}
+        for layout in laid_out:
             number = numbers[layout.number - 1]
-            before = layouts.get(number)
-            layouts[number] = layout.as_page(number, before.fields if before else ())
+            if number in earlier:
+                layouts[number] = layout.as_page(number, earlier[number].fields)
+
+
+def _whole_pages(data: bytes, numbers: Sequence[int]) -> Iterator[tuple[int, Page]]:
+    with opened(data) as again:
+        for place, number in enumerate(numbers, 1):
+            page = _plain_page(again, place)
+            if page is not None:
+                yield number, replace(page, number=number, text=without_letters(page.text))
+
+
+def _is_same(page: Page, torn: Page | None) -> bool:
+    """Whether it has the letters of the page before, and words of them."""
+    return torn is not None and not is_torn(page.text) and _size(page.text) == _size(torn.text)
 
 
 def _compare(plain: dict[int, Page | None], layouts: dict[int, LayoutPage]) -> _Findings:

@@ -12,7 +12,7 @@ from webapp.library import grid, lookup
 from webapp.library.folders import clean_folder
 from webapp.library.grid import Cursor, NoCursor, Sort
 from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter
-from webapp.search.grammar import QUERY_CHARACTERS_MAX, Mistake
+from webapp.search.grammar import Mistake
 from webapp.web import fragments, kinds
 from webapp.web.access import org_id, services
 from webapp.web.document_view import DocumentView, document_views
@@ -27,7 +27,6 @@ pages = Blueprint("library", __name__)
 
 PAGE_ROWS = 50
 PAGE_ROWS_MAX = 200
-_Q_CHARACTERS_MAX = QUERY_CHARACTERS_MAX + 1
 _RARE = {StatusFilter.PARTLY_READ, StatusFilter.KEPT, StatusFilter.TIMED_OUT}
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -220,12 +219,20 @@ def _query() -> Query:
     return Query(
         status=choice(StatusFilter, "status", arguments.get("status", "")),
         # A NUL cannot be stored, so no name has one; PostgreSQL would refuse the whole question.
-        q=arguments.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
-        folder=clean_folder(arguments.get("folder")),
+        q=arguments.get("q", "").replace("\0", "").strip(),
+        folder=asked_folder(arguments.get("folder", "")),
         sort=sort,
         cursor=_cursor(arguments.get("cursor", ""), sort),
         limit=_limit(arguments.get("limit", "")),
     )
+
+
+def asked_folder(given: str) -> str | None:
+    """The folder that is asked for; None where none is, 422 where it can be none: that is not the whole library."""
+    folder = clean_folder(given)
+    if given.strip() and folder is None:
+        raise Problem(422, detail="folder must be the path of a folder, as in Tax/2025.")
+    return folder
 
 
 def choice(choices: type[Choice], name: str, value: str) -> Choice | None:

@@ -4,21 +4,18 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 
 from webapp.db import reading
 from webapp.library import reread, selection
-from webapp.library.folders import clean_folder
 from webapp.library.reprocess import Queued, renew_vectors, reprocess_matching
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
-from webapp.search.grammar import QUERY_CHARACTERS_MAX
 from webapp.web import fragments
 from webapp.web.access import ops_only, org_id, services, writers_only
-from webapp.web.library.library_pages import choice
+from webapp.web.library.library_pages import asked_folder, choice
 from webapp.web.rates import count_reprocess, reprocess_left
 
 pages = Blueprint("reprocess", __name__)
 
 # Some seconds of work; for more, ask again or use the command.
 AT_ONCE_MAX = 1000
-_Q_CHARACTERS_MAX = QUERY_CHARACTERS_MAX + 1
 
 
 @pages.get("/documents/reprocess")
@@ -84,6 +81,6 @@ def _wanted() -> Matching:
     values = request.values
     return Matching(
         status=choice(StatusFilter, "status", values.get("status", "")),
-        q=values.get("q", "").replace("\0", "").strip()[:_Q_CHARACTERS_MAX],
-        folder=clean_folder(values.get("folder")),
+        q=values.get("q", "").replace("\0", "").strip(),
+        folder=asked_folder(values.get("folder", "")),
     )

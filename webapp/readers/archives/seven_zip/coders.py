@@ -13,6 +13,7 @@ from webapp.readers.archives.seven_zip.directory import AES, COPY, Coder, Folder
 # Programs offer up to 1.5 GB and take 64 MB at most by themselves.
 DICTIONARY_BYTES_MAX = 256 << 20
 LZMA, LZMA2, DELTA, DEFLATE, BZIP2 = b"\x03\x01\x01", b"\x21", b"\x03", b"\x04\x01\x08", b"\x04\x02\x02"
+PACKERS = frozenset({LZMA, LZMA2, DEFLATE, BZIP2})
 # Each has its name of the first versions, and a short one.
 _BRANCHES = {
     lzma.FILTER_X86: (b"\x03\x03\x01\x03", b"\x04"),
