@@ -168,8 +168,9 @@ def test_a_claim_reads_no_more_however_many_jobs_there_are(
                 connection.execute(statement, {"org": run.org_id, "document": run.document_id, "run": run.id})
             if statistics == "misleading":
                 _analyze(database)
-    # Its indexes are deeper then.
-    assert _pages_read() <= before + 120
+    # Its indexes are deeper then. Of many that wait, all are read once or twice where statistics were made at a bad
+    # moment, and never once for each of them.
+    assert _pages_read() <= before + (120 if crowd == "done" else 5_000)
     assert few[0].id in ids(rig.queue.claim("a", 2))
 
 

@@ -36,8 +36,12 @@ INDEXES_ALONE = {
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
 }
-# By indexes, and planned once for any values: a claim is planned for longer than it runs.
-_FIXED_PLANS = {**INDEXES_ALONE, "plan_cache_mode": "force_generic_plan"}
+# By indexes in their own order, and planned once for any values: a claim is planned for longer than it runs.
+_FIXED_PLANS = {
+    **INDEXES_ALONE,
+    "plan_cache_mode": "force_generic_plan",
+    "enable_incremental_sort": "off",
+}
 
 
 @dataclass(frozen=True)
