@@ -26,7 +26,7 @@ _TAG = re.compile(r"</?\w[^<>]*>|<!--")
 
 @dataclass(frozen=True)
 class Text:
-    """A text as passages; `question` is one line that says what it is about, and does not stand in it."""
+    """A text as passages; `question` is one line that says what it is about, and does not occur in it."""
 
     name: str
     question: str | None

@@ -2,7 +2,7 @@
 
 Run as `python -m bench.search [--only postgresql] [--passages 1500] [--beside 100000]`. Phrases of five words are
 copied from passages, and from where a passage ends and the next begins. A question is the one-line summary of a
-package, which is taken out of its text; its answer is any passage of that package. `--beside` is how many passages lie
+package, which is removed from its text; its answer is any passage of that package. `--beside` is how many passages lie
 without vectors beside those for the times of searches by words; a search by meaning takes the time of its vectors more.
 """
 

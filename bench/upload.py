@@ -2,7 +2,7 @@
 
 Run as `python -m bench.upload [--seconds N] [--large MB]`. Four uploaders post different 1 MB files
 without a pause to a real server (embedded on SQLite, web and worker processes on PostgreSQL) that
-has a line of documents to process. Beside them, in the same run and on the same machine, stands the
+has a line of documents to process. Beside them, in the same run and on the same machine, it measures the
 least that any server could do: a bare Flask view that saves the file, syncs it and answers.
 """
 

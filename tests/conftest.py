@@ -1,4 +1,4 @@
-"""What every test stands on: both databases, migrated, empty, and served by a role without privileges.
+"""What every test uses: both databases, migrated, empty, and served by a role without privileges.
 
 `database` is parametrised: a test that asks for it, directly or through `bare_app` or `app`, runs
 once on SQLite and once on PostgreSQL; `@pytest.mark.parametrize("database", ["postgresql"], indirect=True)`

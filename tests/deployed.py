@@ -53,5 +53,5 @@ def unit(path: Path) -> dict[str, list[str]]:
 
 
 def instructions(name: str) -> list[str]:
-    """What stands behind each instruction of this name in the Containerfile."""
+    """The arguments of each instruction of this name in the Containerfile."""
     return re.findall(rf"^{name} (.+)$", CONTAINERFILE.read_text(), re.MULTILINE)

@@ -1,6 +1,6 @@
 """Which tests are too slow for `make quick`: by measure, not by opinion.
 
-A test that takes long by nature is marked `slow` where it stands. The others are measured now and
+A test that takes long by nature is marked `slow` in its own file. The others are measured now and
 then: `make pace` runs them all and writes the names of those that took more than their share into
 tests/slow.txt, and all that it names is marked `slow`, too.
 """

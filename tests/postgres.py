@@ -129,7 +129,7 @@ def _start_keeper(folder: Path) -> IO[str]:
     assert keeper.stdout is not None
     if keeper.stdout.readline() != "ready\n":
         keeper.stdout.close()
-        raise NotStarted("the embedded PostgreSQL did not start; the reason stands above")
+        raise NotStarted("the embedded PostgreSQL did not start; the reason is above")
     return keeper.stdout
 
 

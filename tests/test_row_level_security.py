@@ -1,4 +1,4 @@
-"""Behind every query that names its org stands the database, which would not show another's rows anyway.
+"""The database shows no rows of another org, even to a query that does not name its own.
 
 All of it as the runtime role of a real installation: a superuser passes row-level security by,
 and every test here would then pass for nothing.

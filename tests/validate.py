@@ -3,7 +3,7 @@
 Long books whose processing is cut off used to lose passages, to pay twice and to break foreign keys. Here
 a web process and workers run as they do for a team, on PostgreSQL, with the vendors' own clients at
 emulators of Document Intelligence and OpenAI. Workers are killed at the worst moments. What is expected
-and what is seen stand side by side; the exit code is 1 where they differ.
+and what is seen are printed side by side; the exit code is 1 where they differ.
 """
 
 import os

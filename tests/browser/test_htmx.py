@@ -28,7 +28,7 @@ def refuse(route: Route) -> None:
 
 
 def hang(route: Route) -> None:
-    """The connection stands and nothing ever comes."""
+    """The connection is open and nothing ever comes."""
 
 
 def deliver_something_else(route: Route) -> None:
@@ -84,7 +84,7 @@ def test_without_the_cdn_the_page_lives_by_the_servers_copy(
 def test_the_page_turns_to_the_copy_within_a_second(
     working: Visit, open_page: NewPage, cdn: Callable[[Route], None]
 ) -> None:
-    """By the page's own clock, which stands still between two steps: a busy machine changes nothing."""
+    """By the page's own clock, which does not move between two steps: a busy machine changes nothing."""
     page = open_page(working, "about:blank", cdn=cdn)
     page.add_init_script(_COUNT_STARTS)
     page.clock.install()

@@ -206,7 +206,7 @@ def test_filtering_while_typing_keeps_the_address_and_the_focus(
 def test_of_a_filter_and_a_refresh_at_once_the_filter_stays(
     resting: Visit, open_page: NewPage, files: Path, first: str
 ) -> None:
-    """Whichever is answered last: rows of an earlier filter would stand under the letters of the new one."""
+    """Whichever is answered last: rows of an earlier filter would be shown under the letters of the new one."""
     page = open_page(resting)
     with page.expect_response(lambda answer: answer.request.headers.get("hx-trigger") == "refresh"):
         upload(page, files / "notes.md")

@@ -237,6 +237,6 @@ class Uploader(threading.Thread):
 
 
 def statuses(world: World) -> Mapping[str, int]:
-    """How the documents stand, as the installation itself counts them."""
+    """The number of documents by status, as the installation itself counts them."""
     counts: dict[str, Any] = world.site.get("/documents")["counts"]
     return {name: int(number) for name, number in counts.items()}

@@ -99,7 +99,7 @@ def test_what_breaks_off_says_so_or_is_refused(read: Read, kind: str) -> None:
     data = sounds.wav(sounds.babble(20)) if kind == "wav" else sounds.encoded(kind, 20)
     content_type = sniff(data[:HEAD_BYTES], f"a.{kind}").content_type
     if kind == "mp4":
-        # Its table of contents stands at the end.
+        # Its table of contents is at the end.
         assert refusal(read, data[: len(data) // 2], content_type).code is FailureCode.CORRUPT
         return
     sound, _ = read(data[: len(data) // 2], content_type)

@@ -20,7 +20,7 @@ PAGE_BREAK = "\n\n<!-- PageBreak -->\n\n"
 
 @dataclass
 class _Content:
-    """The text as it grows, and where each word came to stand."""
+    """The text as it grows, and the place of each word."""
 
     text: str = ""
     spans: dict[int, dict[str, int]] = field(default_factory=dict)

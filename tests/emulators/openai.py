@@ -29,7 +29,7 @@ TEXT_TOKENS_MAX = 8192
 CALL_TOKENS_MAX = 300_000
 _WORDS = re.compile(r"\w+")
 _CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded", 404: "model_not_found"}
-# Words that mean nearly the same stand for one: enough meaning for a test to ask for some.
+# Words that mean nearly the same count as one: enough meaning for a test to ask for some.
 _MEANINGS = {"warranty": "guarantee", "car": "vehicle", "invoice": "bill"}
 
 

@@ -23,7 +23,7 @@ USUAL, STOPS = " \na1_", ("\0", "x")
 
 @dataclass(frozen=True)
 class Found:
-    """A pattern, where it stands, and the methods that are called on it."""
+    """A pattern, its place, and the methods that are called on it."""
 
     place: str
     pattern: re.Pattern[Any]

@@ -1,4 +1,4 @@
-"""No key stands twice in a literal: the second one would win without a word."""
+"""No key occurs twice in a literal: the second one would win without a word."""
 
 import ast
 from collections import Counter
@@ -28,7 +28,7 @@ def test_no_key_and_no_element_occurs_twice() -> None:
 )
 def test_the_guard_would_notice(literal: str, repeated: str) -> None:
     source = Source("some.py", literal, ast.parse(literal))
-    assert _repeated(source) == [f"some.py:1 {repeated} stands twice"]
+    assert _repeated(source) == [f"some.py:1 {repeated} occurs twice"]
 
 
 @pytest.mark.parametrize("literal", ["{'a': 1, 'b': 1}", "{1: 'a', True: 'b'}", "{**a, **a}", "{next(a), next(a)}"])
@@ -42,12 +42,12 @@ def _repeated(source: Source) -> list[str]:
         if isinstance(node, ast.Dict | ast.Set):
             members = node.keys if isinstance(node, ast.Dict) else node.elts
             counts = Counter(name for member in members if member is not None and (name := _name(member)))
-            found += [f"{source.at(node)} {name} stands twice" for name, count in counts.items() if count > 1]
+            found += [f"{source.at(node)} {name} occurs twice" for name, count in counts.items() if count > 1]
     return found
 
 
 def _name(node: ast.expr) -> str:
-    """How a value is written, if it means the same wherever it stands; a call may not."""
+    """How a value is written, if it means the same in every place; a call may not."""
     match node:
         case ast.Constant():
             return repr(node.value)

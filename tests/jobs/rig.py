@@ -76,7 +76,7 @@ def claim_one(rig: QueueRig, worker: str = "a") -> Lease:
 
 
 def job(rig: QueueRig, job_id: UUID) -> JobSnapshot:
-    """A job as it stands now."""
+    """A job as it is now."""
     found = rig.queue.get(job_id)
     assert found is not None
     return found

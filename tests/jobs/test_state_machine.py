@@ -92,7 +92,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(job_id=jobs)
     def enqueue_twice(self, job_id: UUID) -> None:
-        """Not even an ended job's id is taken again."""
+        """Not even the id of a job that has ended can be used again."""
         job = self.queue.get(job_id)
         assert job is not None
         again = NewJob(job.org_id, job.run, job.stage, max_attempts=1, id=job_id)

@@ -153,9 +153,9 @@ def test_a_session_begins_in_one_and_ends_in_both(pair: Pair) -> None:
 
 def test_a_form_of_nobodys_page_is_refused_by_both(pair: Pair) -> None:
     for site in pair.both:
-        stranger = Visitor()
-        stranger.csrf(site, "/sign-in")
-        assert stranger.ask(site, "/sign-in", {"email": "a@example.org", "csrf_token": "made up"})[0] == 400
+        visitor = Visitor()
+        visitor.csrf(site, "/sign-in")
+        assert visitor.ask(site, "/sign-in", {"email": "a@example.org", "csrf_token": "made up"})[0] == 400
 
 
 def test_guesses_are_counted_over_both(pair: Pair) -> None:

@@ -1,4 +1,4 @@
-"""Names are found by what stands inside of their words where PostgreSQL lets the application look there.
+"""Names are found by letters inside of their words where PostgreSQL lets the application look there.
 
 The server of the tests has no `pg_trgm`, whose index makes it fast: the function finds the same without.
 """
@@ -26,7 +26,7 @@ _EXISTS = f"SELECT to_regprocedure('public.{inside_words.FUNCTION}') IS NOT NULL
 
 @pytest.fixture
 def looking(bare_app: Flask, database: DatabaseUnderTest) -> Iterator[UUID]:
-    """An org whose names are found by what stands inside of their words; and another one."""
+    """An org whose names are found by letters inside of their words; and another one."""
     engine = create_engine(database.owner_url, poolclass=NullPool)
     with engine.begin() as connection:
         inside_words.allow(connection, [RUNTIME])
@@ -83,8 +83,8 @@ def test_the_function_answers_for_the_org_of_the_transaction_alone(looking: UUID
 def test_other_roles_may_not_call_it(looking: UUID, database: DatabaseUnderTest) -> None:
     assert database.superuser_url is not None
     with psycopg.connect(database.superuser_url) as connection:
-        connection.execute("CREATE ROLE docmill_stranger")
-        connection.execute("SET ROLE docmill_stranger")
+        connection.execute("CREATE ROLE docmill_unknown")
+        connection.execute("SET ROLE docmill_unknown")
         connection.execute("SELECT set_config('app.org_id', %s, true)", [str(looking)])
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for function"):
             connection.execute("SELECT docmill_documents_with('voice', 100)")

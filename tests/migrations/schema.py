@@ -23,7 +23,7 @@ def _of_sqlite(connection: sa.Connection) -> Iterator[str]:
         start, end = sql.index("("), sql.rindex(")")
         yield f"table {sql[:start]} {sql[end + 1 :]}".replace('"', "")
         for item in _items(sql[start + 1 : end]):
-            # A rule may stand beside its column; where the table was made anew, it has a place of its own.
+            # A rule may be written with its column; where the table was made anew, it is listed apart.
             column, beside, rule = item.partition(" CONSTRAINT ")
             for line in (column, f"CONSTRAINT {rule}") if column.strip() and beside else (item,):
                 yield f"table {name}: {line}".replace('"', "")

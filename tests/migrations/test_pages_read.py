@@ -1,4 +1,4 @@
-"""0011: documents learn how many of their pages were read; none of them is lost, and none is taken for a kept one."""
+"""0011: documents learn how many of their pages were read; none of them is lost, and none counts as a kept one."""
 
 import flask_migrate
 import pytest

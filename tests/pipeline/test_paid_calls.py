@@ -126,7 +126,7 @@ def _time_out(place: PaidPlace, document_id: UUID, lease: Lease) -> None:
 
 
 def _lose(place: PaidPlace) -> None:
-    """The job goes back to the line, as its worker is taken for dead."""
+    """The job goes back to the queue, since its worker is considered dead."""
     with transaction(everywhere=True) as session:
         session.execute(update(Job).values(max_attempts=5))
         place.workplace.queue.reset_stale(-60, JobError("worker_silent", "it fell silent"))

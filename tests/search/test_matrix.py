@@ -150,7 +150,7 @@ def test_without_a_folder_to_write_to_it_is_still_right(searcher: Searcher, bare
     document_id = new_document(searcher.org_id)
     put(searcher.org_id, document_id, TEXTS)
     searcher.folder.parent.mkdir(exist_ok=True)
-    searcher.folder.write_text("a file stands where the folder should be")
+    searcher.folder.write_text("a file where the folder should be")
 
     assert nearest(searcher, "pears") == "green pears"
 

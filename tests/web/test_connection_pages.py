@@ -117,7 +117,7 @@ def test_the_picture_has_a_place_for_each() -> None:
     for number in range(1, 13):
         nodes = graph.circle([Neighbour(Document(filename=f"{place}.txt"), 3, 0.9) for place in range(number)])
         assert len({(node.x, node.y) for node in nodes}) == number
-        # The document's own name stands below the middle: no line goes through it.
+        # The document's own name is below the middle: no line goes through it.
         assert not any(abs(node.x) < 20 and node.y > 0 for node in nodes)
         left, top, width, height = graph.frame(nodes)
         assert all(left < node.x < left + width and top < node.y and node.label_y < top + height for node in nodes)

@@ -1,4 +1,4 @@
-"""What every answer carries, and whom the door believes."""
+"""What every answer carries, and who may sign in."""
 
 import io
 import re

@@ -152,7 +152,7 @@ def test_a_process_that_was_frozen_goes_on(bench: Bench) -> None:
     heartbeat = _heartbeat(bench, zombie_after_seconds=1.0, every_seconds=600)
     heartbeat.start()
     heartbeat._beat_at = heartbeat._answered_at = heartbeat._checked_at = monotonic() - 3600
-    assert not heartbeat.is_well, "no job is taken before a beat succeeds"
+    assert not heartbeat.is_well, "no job is claimed before a beat succeeds"
     heartbeat.check()
     assert bench.broken == []
     wait_for(lambda: heartbeat.is_well)

@@ -1,4 +1,4 @@
-"""Native code that never returns: its run ends, its seat is taken by another thread, and it writes nothing."""
+"""Native code that never returns: its run ends, another thread gets its seat, and it writes nothing."""
 
 import ctypes
 import os

@@ -209,7 +209,7 @@ class TestOnAServer:
     def test_lost_sessions_are_replaced_and_cost_no_jobs(
         self, bench: Bench, start: Start, database: DatabaseUnderTest
     ) -> None:
-        """All at once, as by a restart of the server: nobody who comes back is taken for dead."""
+        """All at once, as by a restart of the server: nobody who comes back is considered dead."""
         members = [start() for _ in range(3)]
         for member in members:
             bench.new_run()

@@ -1,7 +1,7 @@
 """Removes secrets and control characters from texts that will be stored, logged or shown.
 
 Error messages quote what failed: addresses with passwords, headers with keys, signed URLs, bits
-of hostile files. Too much is taken out rather than too little.
+of hostile files. It removes too much rather than too little.
 """
 
 import re

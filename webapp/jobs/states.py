@@ -9,7 +9,7 @@ class JobStatus(StrEnum):
     PENDING = "PENDING"
     """Due, delayed until `available_at`, or (without that) waiting for another run of its document to end."""
     PROCESSING = "PROCESSING"
-    """A worker has its lease. That worker ends it, or it is taken back when the worker dies or falls silent."""
+    """A worker has its lease. That worker ends it, or the queue takes it back when the worker is dead or silent."""
     COMPLETED = "COMPLETED"
     """Ended: done."""
     FAILED = "FAILED"

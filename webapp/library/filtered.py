@@ -104,7 +104,7 @@ def _named(org_id: UUID, value: str) -> ColumnElement[bool]:
 
 
 def _named_in_a_row(org_id: UUID, value: str) -> ColumnElement[bool]:
-    """With these words right behind each other; between two stands one character, whichever."""
+    """With these words right behind each other; any one character may be between two."""
     escaped = (word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") for word in value.split())
     pattern = f"%{'_'.join(escaped)}%"
     d = _documents.c

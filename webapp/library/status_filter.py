@@ -1,4 +1,4 @@
-"""What the library can be filtered by: a document's status, where files that nothing reads stand beside the ready ones.
+"""The statuses by which the library can be filtered; files that nothing reads are not among the ready ones.
 
 To people a document is never Ready that was not read; to the tables it is, since nothing is left to do.
 """

@@ -55,13 +55,13 @@ class Mistake(ValueError):
         self.code = code
         self.position = position
         self.name = name
-        """The filter that it is about, or what stands in its place."""
+        """The filter that it is about, or what was typed as its name."""
         self.value = value
 
 
 @dataclass(frozen=True, slots=True)
 class LooseWord:
-    """What stands between two spaces; it may hold punctuation, as in "KX-4711-B"."""
+    """The text between two spaces; it may hold punctuation, as in "KX-4711-B"."""
 
     text: str
 

@@ -70,7 +70,7 @@ def with_phrase(scope: SearchScope, phrase: str, without: tuple[Atom, ...] = ())
     whole = TermMatch(((Atom(phrase),),), without=without)
     found = exactly(scope, holding(scope, whole, CANDIDATES_MAX), [[phrase]])
     if not found:
-        # The address of a link may stand between, and PostgreSQL reads some words together, such as "and/or".
+        # The address of a link may be between them, and PostgreSQL reads some words together, such as "and/or".
         words = tuple((Atom(word),) for word in dict.fromkeys(_WORD.findall(phrase)))
         found = exactly(scope, holding(scope, TermMatch(words, without=without), CANDIDATES_MAX), [[phrase]])
     return list(dict.fromkeys([*found, *_crossing(scope, phrase, without)]))

@@ -2,8 +2,8 @@
 
 The main loop reads requests as their bytes come, and hands one to a thread when it is whole. Only the body of an
 upload is read by a thread (see `inflow`). The main loop also sends what a client has not taken in of a small answer,
-and waits for clients to close: gunicorn itself would stand still meanwhile. So a client that dawdles costs a place in
-the poller, and has a deadline for each state that it can be in.
+and waits for clients to close: gunicorn itself would do nothing else meanwhile. So a slow client costs a place in the
+poller, and has a deadline for each state that it can be in.
 """
 
 import errno

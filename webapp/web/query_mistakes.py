@@ -12,7 +12,7 @@ _SENTENCES = {
     MistakeCode.UNCLOSED_PHRASE: "This quotation mark has no partner: add another one behind the last word.",
     MistakeCode.EMPTY_PHRASE: "There is no word between these quotation marks.",
     MistakeCode.LONELY_OR: "OR needs a word on both sides, as in lease OR tenancy. The word “or” has small letters.",
-    MistakeCode.MIXED_OR: "OR can stand between words or between filters, but not between a word and a filter.",
+    MistakeCode.MIXED_OR: "OR can join words, or filters, but not a word and a filter.",
     MistakeCode.EXCLUDED_OR: "OR can't be combined with a minus: write -draft -copy to leave out both.",
     MistakeCode.MISPLACED_STAR: "A * can only end a word, as in invoi*. To find the character, use quotation marks.",
     MistakeCode.SHORT_PREFIX: "A * needs at least two letters or digits before it, and the last one right before it.",

@@ -1,4 +1,4 @@
-"""This server's own copy of HTMX is fetched once, and no other file is taken for it."""
+"""This server's own copy of HTMX is fetched once, and no other file is accepted in its place."""
 
 from pathlib import Path
 

@@ -166,7 +166,7 @@ def test_it_says_who_wrote_it(read: Read) -> None:
 
 
 def test_the_file_is_what_its_parts_say(read: Read) -> None:
-    """At the door only the first bytes were seen, and the name was believed."""
+    """The upload saw only the first bytes, and believed the name."""
     found = read(docx(p("a letter")), "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
     assert found.markdown == "a letter"
 

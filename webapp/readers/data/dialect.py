@@ -1,4 +1,4 @@
-"""How a table is written as text: what parts its cells and what stands around them, found by trying."""
+"""How a table is written as text: the separator of its cells and their quotes, found by trying."""
 
 import csv
 import re

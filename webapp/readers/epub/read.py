@@ -136,7 +136,7 @@ def _package(archive: ZipMembers) -> _Package:
     container = parse_xml(archive.read(CONTAINER))
     path = next((each.get("full-path") for each in container.iter() if local_name(each) == "rootfile"), None)
     if not path:
-        raise BadInput("the book does not say where its contents stand", code=FailureCode.CORRUPT)
+        raise BadInput("the book does not say where its contents are", code=FailureCode.CORRUPT)
     root, folder = parse_xml(archive.read(path)), posixpath.dirname(path)
     items = {
         each.get("id"): _Item(inside(folder, each.get("href") or ""), each.get("media-type") or "")

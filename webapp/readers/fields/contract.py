@@ -139,7 +139,7 @@ def _name_at(words: _Placed, at: int) -> tuple[Candidate, int] | None:
 
 
 def _is_lead(text: str) -> bool:
-    """Whether a word stands before a name: an article, a title; "société" does, "Société" is a part of it."""
+    """Whether a word is put before a name: an article, a title; "société" does, "Société" is a part of it."""
     fold = folded(text)
     return not fold or fold in TITLES or (fold in LEADS and not text[0].isupper())
 

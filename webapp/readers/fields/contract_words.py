@@ -136,7 +136,7 @@ CONTRACT = Vocabulary(
 )
 BETWEEN = folded_set("between by zwischen entre между")
 AND = folded_set("and und e y et и")
-# A party's name ends before these, and they may stand before it.
+# A party's name ends before these, and they may come before it.
 STOPS = folded_set(
     """
         a an whose with having registered incorporated residing located of represented hereinafter herein (the

@@ -171,7 +171,7 @@ def _money_beside(label: Label, labels: Sequence[Label]) -> tuple[Value, int] | 
 
 
 def _balance_beside(label: Label, labels: Sequence[Label]) -> tuple[Value, int] | None:
-    """The balance at the right of its label: a date may stand between, and the columns of a table are empty there."""
+    """The balance at the right of its label: a date may be between, and the columns of a table are empty there."""
     behind = label.row.pieces[label.piece + 1 :]
     ends = min(
         (each.piece for each in labels if each.row is label.row and each.piece > label.piece), default=len(behind) + 99

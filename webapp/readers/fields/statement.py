@@ -135,7 +135,7 @@ def _add_parties(rows: Sequence[Row], head: Sequence[Row], findings: Findings) -
     """The bank by its name at the top, the holder by a label or an address."""
     if not findings.of("bank"):
         findings.candidates += _bank(rows)
-    # The bank's name may stand right above the holder's address.
+    # The bank's name may be right above the holder's address.
     banks = {id(word) for each in findings.of("bank") for word in each.value.words}
     find_parties(rows, [row for row in head if id(row.words[0]) not in banks], findings, STATEMENT)
 

@@ -103,7 +103,7 @@ def _read_amount(words: Words) -> tuple[Value, int] | None:
     found = amount_at_end(words)
     if found is None or found[0].currency or found[0].number is None:
         return found
-    # "Total (EUR)  1,234.00": the currency stands with the label.
+    # "Total (EUR)  1,234.00": the currency is with the label.
     signs = [code for word in words if CURRENCY_WORD.fullmatch(word.text) and (code := currency_code(word.text))]
     return replace(found[0], currency=signs[0] if signs else None), found[1]
 

@@ -16,7 +16,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def numbered(nouns: str) -> tuple[str, ...]:
-    """The labels of a document's number, in whatever order its name and the word for a number stand."""
+    """The labels of a document's number, in whatever order its name and the word for a number are written."""
     names = [" ".join(noun.split()) for noun in nouns.split(";")]
     words = ("no", "nr", "n", "number", "nummer", "número", "num", "numéro", "номер", "id", "ref")
     behind = [f"{noun} {word}" for noun in names for word in words]

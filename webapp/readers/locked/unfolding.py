@@ -92,7 +92,7 @@ class _Bzip2(_Other):
 
 
 class _Lzma(_Other):
-    """LZMA, whose properties stand before it."""
+    """LZMA, which begins with its properties."""
 
     def __init__(self) -> None:
         super().__init__(None)

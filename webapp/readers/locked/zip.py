@@ -93,7 +93,7 @@ class _Copy:
             flags, method = info.flag_bits & ~_HAS_DESCRIPTOR, info.compress_type
             extra, crc = _extra_of_lock(info), info.CRC
             if info.flag_bits & _HAS_DESCRIPTOR and info.flag_bits & IS_ENCRYPTED:
-                # What it was checked by stands there in the place of the checksum's last byte.
+                # The header has the byte that it is checked by instead of the checksum's last byte.
                 flags |= _HAS_DESCRIPTOR
         size = self._out.tell() - begins - _LOCAL.size - len(name)
         common = (_VERSION, flags, method, *_moment(info), crc, size, info.file_size, len(name))

@@ -50,7 +50,7 @@ def has_checksum(info: zipfile.ZipInfo) -> bool:
 
 
 def unlocked(info: zipfile.ZipInfo, file: BinaryIO, password: bytes) -> Iterator[bytes]:
-    """What lies behind the lock, still packed. `file` stands where the file's data begin.
+    """What lies behind the lock, still packed. `file` is at the beginning of the file's data.
 
     NotOpened where the password does not fit, for AES perhaps only at the end.
     """

@@ -62,7 +62,7 @@ def _is_quoted_to_the_end(bare: Sequence[str], number: int, last_own: int) -> bo
 
 
 def _answer_below(lines: Sequence[str], bare: Sequence[str]) -> Split | None:
-    """An answer that stands under the only quotation is still the newest."""
+    """An answer below the only quotation is still the newest."""
     end = next((n for n in range(len(bare), 0, -1) if bare[n - 1].startswith(">")), 0)
     start = next((n for n, line in enumerate(bare) if line.startswith(">")), end)
     above = [line for line in bare[:start] if line]

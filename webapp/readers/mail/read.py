@@ -24,7 +24,7 @@ MESSAGES_MAX = 5_000
 HEAD_BLOCKS = 2
 CUT = f"The message has more than {PARTS_MAX:,} parts, or parts too deep within others; the rest was not read."
 MORE = "The mailbox holds {total:,} messages; the first {read:,} were read."
-# A line that begins a message ends with its date, stands after an empty one, and has headers after it; others in a
+# A line that begins a message ends with its date, follows an empty one, and has headers after it; others in a
 # text only look like one.
 _FROM = re.compile(
     rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]{1,200}?\d{4}(?: [+-]\d{4})?[ \t]{0,5}\r?\n(?=>?[!-9;-~]{1,100}:)"

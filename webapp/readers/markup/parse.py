@@ -10,7 +10,7 @@ from webapp.readers.markup.writer import BLOCKS, Element, local_name
 
 # What a parser had to guess at should still hold nearly all of the words.
 WHOLE_SHARE = 0.9
-# Elements may stand 256 deep, each a few calls of ours.
+# Elements may be nested 256 deep, each a few calls of ours.
 RECURSION = 4_000
 
 # What is not closed goes on to the end, as in a browser; to look for its end from each beginning would take for ever.

@@ -234,7 +234,7 @@ def _paragraph(run: list[str]) -> list[str]:
 
 
 def _item(marker: str, blocks: list[str]) -> str:
-    """Everything of an item stands under its first letter; a list in it follows without a gap."""
+    """Everything of an item is indented to its first letter; a list in it follows without a gap."""
     text = blocks[0]
     for block in blocks[1:]:
         text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block

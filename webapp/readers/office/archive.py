@@ -42,6 +42,6 @@ def _refuse_flood(source: Path) -> None:
         end = file.read()
     found = end.rfind(_DIRECTORY_END)
     directory_bytes = int.from_bytes(end[found + 12 : found + 16], "little") if found >= 0 else 0
-    # All ones mean that the size stands elsewhere, in a record for files beyond 4 GB.
+    # All ones mean that the size is elsewhere, in a record for files beyond 4 GB.
     if DIRECTORY_BYTES_MAX < directory_bytes < 0xFFFFFFFF:
         raise BadInput("the list of the document's files is too long", code=FailureCode.TOO_LARGE)

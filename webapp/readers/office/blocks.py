@@ -24,7 +24,7 @@ class Blocks:
         self._items: list[str] = []
         """The list that may still go on; put together at its end, since it can be long."""
         self._open: list[tuple[int, int]] = []
-        """The items that the next one may stand under: the level of each, and where its text begins."""
+        """The items that the next one may be nested in: the level of each, and where its text begins."""
 
     @property
     def done(self) -> list[str]:

@@ -56,7 +56,7 @@ def read_docx(archive: Archive) -> Content:
 
 
 def _margins(archive: Archive, walk: "_Walk", root: Element, kind: str) -> list[str]:
-    """What stands above or below every page, once."""
+    """The headers and footers of the pages, each once."""
     relations, found = walk.relations, list[str]()
     names = (
         []

@@ -128,7 +128,7 @@ def _parts(kind: str, text: str) -> list[_Part]:
         case "other" if text in _OPENED:
             raise _NotKnown
         case "other":
-            # A slash is a fraction, or stands between the parts of a date.
+            # A slash is a fraction, or separates the parts of a date.
             found = [_Part({"%": "percent", "@": "slash", "/": "slash"}.get(text, "text"), text)]
         case _:
             found = [_Part(kind, text)]

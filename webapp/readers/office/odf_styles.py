@@ -50,7 +50,7 @@ class OdfStyles:
         return found.start if found else 1
 
     def label(self, list_style: str, level: int, count: int) -> str:
-        """What stands before an item; "" for a bullet."""
+        """The label before an item; "" for a bullet."""
         found = self._lists.get(list_style, {}).get(level)
         if found is None or not found.format:
             return ""

@@ -20,7 +20,7 @@ def read_odt(archive: Archive) -> Content:
 
 
 def _margins(walk: OdfWalk, styles: Element | None, kind: str) -> list[str]:
-    """What stands above or below every page, once."""
+    """The headers and footers of the pages, each once."""
     found: list[str] = []
     for page in within(styles, "master-page"):
         for each in page:

@@ -32,7 +32,7 @@ class _Scale:
 
 
 class Places:
-    """Finds the shapes of slides and where they stand."""
+    """Finds the shapes of slides and their places."""
 
     def __init__(self, archive: Archive, width: int, height: int) -> None:
         self._archive = archive

@@ -22,7 +22,7 @@ from webapp.readers.ole.container import is_old_container
 from webapp.readers.ole.read import parse_ole
 from webapp.sandbox.child import Report
 
-# Elements may stand 256 deep, each a few calls of ours.
+# Elements may be nested 256 deep, each a few calls of ours.
 RECURSION = 6_000
 
 

@@ -61,7 +61,7 @@ class RtfText:
         return self._blocks.done
 
     def _item(self, text: str, level: int) -> None:
-        """Add an item, whose label stands before it."""
+        """Add an item, after its label."""
         label, _, rest = text.partition(" ")
         is_number = len(label) <= LABEL_CHARACTERS_MAX and any(map(str.isalnum, label)) and label[-1] in ".)"
         if is_number:

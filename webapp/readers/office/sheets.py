@@ -9,7 +9,7 @@ from webapp.readers.extraction import DATA_VECTORS_MAX, Table
 from webapp.readers.markup.markdown import escaped, plain_row, ruler
 from webapp.readers.office.content import Content
 
-# Readers make a table of all cells between the first and the last one, whatever stands between them.
+# Readers make a table of all cells between the first and the last one, whatever is between them.
 USED_CELLS_MAX = 5_000_000
 CELL_CHARACTERS_MAX = 5_000
 # Of all sheets together, so that the answer of the child stays within what its caller takes.

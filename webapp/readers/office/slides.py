@@ -32,7 +32,7 @@ class Slide:
     is_hidden: bool = False
 
 
-# What begins within one of these bands of a slide's height stands beside each other.
+# Shapes that begin within one of these bands of a slide's height are beside each other.
 BANDS = 15
 
 

@@ -65,7 +65,7 @@ def _opened(archive: Archive) -> "CalamineWorkbook":
 
 
 def _sheet(book: "CalamineWorkbook", index: int) -> "CalamineSheet | None":
-    """A sheet's cells; None for a chart or a macro, which stand among the sheets and have none."""
+    """A sheet's cells; None for a chart or a macro, which are listed as sheets and have none."""
     from python_calamine import CalamineError, SheetTypeEnum  # noqa: PLC0415 - see above
 
     if book.sheets_metadata[index].typ != SheetTypeEnum.WorkSheet:

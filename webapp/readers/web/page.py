@@ -1,4 +1,4 @@
-"""A web page -> Markdown: its main text first, then what stands around that; and what the page says of itself."""
+"""A web page -> Markdown: its main text first, then the text around that; and what the page says of itself."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -68,7 +68,7 @@ def _lines(element: Element, depth: int) -> Iterator[str]:
 
 
 def _runs_on(element: Element) -> bool:
-    """Whether words stand between the elements within, as in a sentence with a part in italics."""
+    """Whether there are words between the elements within, as in a sentence with a part in italics."""
     between = (child.tail for child in element)
     return any(part and part.strip() for part in (element.text, *between))
 
@@ -115,7 +115,7 @@ def _entry(entry: Element, page: WebPage) -> Iterator[str]:
         else:
             inner = read_page(markup)
             page.tables += inner.tables
-            # A heading within an entry stands under the entry's own.
+            # A heading within an entry is one level below the entry's own.
             yield re.sub(r"^#{1,4}(?=#* )", r"\g<0>##", inner.markdown, flags=re.MULTILINE)
 
 

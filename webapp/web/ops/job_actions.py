@@ -250,7 +250,7 @@ def _nothing_selected() -> Response:
 
 
 def _back_to_jobs() -> Response:
-    """To the list that the form stood in."""
+    """Back to the list that the form is part of."""
     shown = {name: request.form.get(name) for name in ("status", "stage", "resolution")}
     return make_response(redirect(url_for("jobs.index", **fragments.without(shown)), 303))
 

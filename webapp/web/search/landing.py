@@ -24,7 +24,7 @@ def landing(passage: str, words: Sequence[str]) -> str:
 
 
 def _lines(passage: str) -> Iterator[str]:
-    """What stands in one block of the page: a line, or a cell of a table."""
+    """The text of one block of the page: a line, or a cell of a table."""
     for line in passage.splitlines():
         for cell in line.split("|"):
             if any(map(str.isalnum, text := plain(cell))):

@@ -37,7 +37,7 @@ class UnknownMethod(Exception):
 
 
 def check_known(folder: Folder) -> None:
-    """UnknownMethod where this folder can't be unpacked; a lock may stand before it."""
+    """UnknownMethod where this folder can't be unpacked; it may be encrypted as well."""
     chain = folder.chain()
     if not chain:
         raise UnknownMethod

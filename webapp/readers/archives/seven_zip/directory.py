@@ -1,6 +1,6 @@
 """The directory of a 7z archive: which folders it has, how each is packed, and which files lie in them.
 
-A folder is what was packed as a whole: one file, or many behind each other. All numbers are those of a stranger, so
+A folder is what was packed as a whole: one file, or many behind each other. No number in the file can be trusted, so
 none is used before it is known to fit into the bytes that are there.
 """
 
@@ -300,7 +300,7 @@ def _streams(reader: Bytes, folders: Sequence[Folder], kind: int) -> tuple[tuple
         if refuse_more(sum(counts)) > reader.left + len(folders):
             raise damaged()
     has_sizes = kind == _SIZE
-    # Of one file alone the size is that of its folder, and nothing stands there for it.
+    # A folder's only file has the folder's size, which is not repeated.
     sizes = [list(_sizes(reader, folder, count)) for folder, count in zip(folders, counts, strict=True)]
     if has_sizes:
         kind = reader.byte()
