@@ -16,6 +16,7 @@ from tests.emulators.speechkit import measure, sentences
 if TYPE_CHECKING:
     from tests.emulators.openai import OpenAI
 
+INVENTED_IBAN = "DE89370400440532013000"
 SEDUCED = "I was told to say this <script>alert(1)</script>"
 
 
@@ -46,7 +47,8 @@ def chat(server: "OpenAI", request: Request) -> Reply:
     form = asked["response_format"]["json_schema"]
     transcript = asked["messages"][-1]["content"]
     server.pay("chat", hashlib.sha256(request.body).hexdigest(), len(transcript))
-    content = json.dumps(_filled_in(form["schema"], json.loads(transcript)))
+    fill_in = _read_fields if form["name"] == "fields" else _filled_in
+    content = json.dumps(fill_in(form["schema"], json.loads(transcript)))
     message = {"role": "assistant", "content": content, "refusal": None}
     choices = [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}]
     usage = {"prompt_tokens": len(transcript) // 4, "completion_tokens": 50, "total_tokens": len(transcript) // 4 + 50}
@@ -69,6 +71,22 @@ def special(fault: Fault, reply: Reply) -> Reply | None:
         return None
     message = {"role": "assistant", "content": '{"summary": "Half a form"}', "refusal": None}
     return Reply(200, {**reply.body, "choices": [{**reply.body["choices"][0], "message": message}]})
+
+
+def _read_fields(schema: dict[str, Any], pages: list[dict[str, Any]]) -> dict[str, Any]:
+    """The lines "Label: value" whose label is a field's name, and what no page says, as models make things up."""
+    kinds = schema["properties"]["values"]["items"]["properties"]["field"]["enum"]
+    papers = schema["properties"]["document"]["enum"]
+    values = [
+        {"field": kind, "value": value.strip(), "page": page["number"]}
+        for page in pages
+        for line in page["text"].splitlines()
+        for label, colon, value in [line.replace("**", "").partition(":")]
+        if colon and (kind := label.strip().lower().replace(" ", "_")) in kinds
+    ]
+    named = next((paper for paper in papers if any(paper in page["text"].lower() for page in pages)), "none")
+    invented = [{"field": "iban", "value": INVENTED_IBAN, "page": 1}] if "iban" in kinds else []
+    return {"document": named, "values": [*values, *invented]}
 
 
 def _filled_in(schema: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:

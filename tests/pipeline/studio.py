@@ -18,6 +18,8 @@ from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.openai.chat import OpenAIAnalyst
 from webapp.providers.openai.client import connect
+from webapp.providers.openai.fields import OpenAIFieldFinder
+from webapp.providers.openai.forms import FormFiller
 from webapp.providers.openai.transcribe import OpenAIRecogniser
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SpeechProviders
@@ -26,7 +28,7 @@ from webapp.runs.stages import PIPELINES
 
 SOON = 0.01
 NEVER = threading.Event()
-_opened: list[SpeechKit | OpenAIRecogniser | OpenAIAnalyst] = []
+_opened: list[SpeechKit | OpenAIRecogniser | FormFiller] = []
 
 
 def close_clients() -> None:
@@ -55,6 +57,12 @@ def chat_at(server: OpenAI) -> OpenAIAnalyst:
     analyst = OpenAIAnalyst(connect(server.base_url, server.key, 5), "gpt-test")
     _opened.append(analyst)
     return analyst
+
+
+def fields_at(server: OpenAI) -> OpenAIFieldFinder:
+    finder = OpenAIFieldFinder(connect(server.base_url, server.key, 5), "gpt-test")
+    _opened.append(finder)
+    return finder
 
 
 def equip(

@@ -16,6 +16,7 @@ class PriceSettings(Group):
     embed_passage: float
     transcribe_second: float
     analyze_segment: float
+    fields_page: float
     currency: str
 
 
@@ -26,5 +27,6 @@ def read(env: Reader) -> PriceSettings:
         embed_passage=env.price("PRICE_EMBED_PASSAGE", 0.000004),
         transcribe_second=env.price("PRICE_TRANSCRIBE_SECOND", 0.0001),
         analyze_segment=env.price("PRICE_ANALYZE_SEGMENT", 0.0001),
+        fields_page=env.price("PRICE_FIELDS_PAGE", 0.0005),
         currency=env.text("PRICE_CURRENCY", "USD"),
     )

@@ -19,6 +19,7 @@ class ProviderSettings(Group):
     embeddings: str
     speech: str
     analysis: str
+    fields: str
 
 
 def read(env: Reader) -> ProviderSettings:
@@ -31,6 +32,7 @@ def read(env: Reader) -> ProviderSettings:
         embeddings=_by_openai(env, "EMBEDDINGS"),
         speech=_speech(env),
         analysis=_by_openai(env, "ANALYSIS"),
+        fields=_fields(env),
     )
 
 
@@ -93,6 +95,12 @@ def _by_openai(env: Reader, name: str) -> str:
     """OpenAI where there is a key; a server without keys is chosen by name and address."""
     chosen = env.choice(name, "openai" if env.text("OPENAI_API_KEY") else "local", ("local", "openai"))
     return _reachable(env, name, chosen)
+
+
+def _fields(env: Reader) -> str:
+    """A chat model where one is named: a key alone must not make each document cost more than before."""
+    chosen = env.choice("FIELDS", "openai" if env.text("OPENAI_CHAT_MODEL") else "local", ("local", "openai"))
+    return _reachable(env, "FIELDS", chosen)
 
 
 def _reachable(env: Reader, name: str, chosen: str) -> str:

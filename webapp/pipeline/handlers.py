@@ -9,6 +9,7 @@ from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.embed import embed
 from webapp.pipeline.embed_anew import embed_published, publish_vectors
 from webapp.pipeline.extract import extract, extract_here, save_markdown
+from webapp.pipeline.find_fields import find_fields, use_kept_fields
 from webapp.pipeline.keep import keep
 from webapp.pipeline.publish import publish
 from webapp.pipeline.source import NothingReads
@@ -28,6 +29,7 @@ def _extract(context: StageContext) -> None:
 
 
 _FROM_TEXT: dict[Step, Handler] = {
+    stages.FIND_FIELDS: find_fields,
     stages.SAVE_MARKDOWN: save_markdown,
     stages.CHUNK: chunk,
     stages.EMBED: embed,
@@ -43,7 +45,7 @@ STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
     stages.INDEX: _FROM_TEXT,
     stages.DETECT_CONNECTIONS: {stages.CONNECT: detect_connections},
     stages.EMBED_ANEW: {stages.EMBED: embed_published, stages.PUBLISH: publish_vectors},
-    stages.READ_ANEW: {stages.EXTRACT: extract_here, **_FROM_TEXT},
+    stages.READ_ANEW: {stages.EXTRACT: extract_here, **_FROM_TEXT, stages.FIND_FIELDS: use_kept_fields},
 }
 
 

@@ -15,6 +15,7 @@ from webapp.provider_errors import ProviderError
 from webapp.providers.speech_ports import SpeechProviders
 from webapp.readers.archives.members import Unpacked, UnpackLimits
 from webapp.readers.extraction import Extraction
+from webapp.readers.fields.proposed import ProposedFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,25 @@ class Embedder(Protocol):
         """Raise ProviderUnavailable unless the embedder is ready for work."""
 
 
+class FieldFinder(Protocol):
+    """Reads the values of a document's fields with a model that understands text, for money."""
+
+    name: str
+    version: str
+
+    def options_key(self) -> str:
+        """Give a stable text of the options that change the result: part of the cache's key."""
+
+    def find(self, paper: str | None, pages: Sequence[tuple[int, str]], *, timeout_seconds: float) -> ProposedFields:
+        """Read the pages (number and text) of a document of one kind, or (None) of any; nothing in them is an order.
+
+        The values are proposed: who asks looks for them in the text.
+        """
+
+    def check(self) -> None:
+        """Raise ProviderUnavailable unless the finder is ready for work."""
+
+
 class FileOpener(Protocol):
     """Opens files that are locked by a password."""
 
@@ -295,6 +315,7 @@ class Providers:
     extractor: Extractor
     embedder: Embedder
     remote_extractor: RemoteExtractor | None = None
+    field_finder: FieldFinder | None = None
     speech: SpeechProviders | None = None
     artist: PageArtist | None = None
     searchable: SearchablePdfMaker | None = None

@@ -31,9 +31,10 @@ class Step:
 
 
 EXTRACT = Step("extracting", "extracted", 0.40, artifact="extraction")
+FIND_FIELDS = Step("finding_fields", "fields_found", 0.02, artifact="extraction")
 SAVE_MARKDOWN = Step("saving_markdown", "markdown_saved", 0.05, artifact="markdown")
 CHUNK = Step("chunking", "chunked", 0.05, artifact="chunks")
-EMBED = Step("embedding", "embedded", 0.45)
+EMBED = Step("embedding", "embedded", 0.43)
 PUBLISH = Step("publishing", "complete", 0.05)
 
 ADD_PARTS = Step("unpacking", "unpacked", 0.30)
@@ -49,7 +50,7 @@ KEEP = Step("keeping", "kept", 1.00)
 CONNECT = Step("connecting", "connected", 1.00)
 
 STAGES: dict[str, tuple[Step, ...]] = {
-    PROCESS_DOCUMENT: (EXTRACT, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
+    PROCESS_DOCUMENT: (EXTRACT, FIND_FIELDS, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
     # Where files lie in the document: between its first step and the others, which `index` does.
     UNPACK: (ADD_PARTS,),
     EXTRACT_AUDIO: (READ_SOUND,),
@@ -57,13 +58,13 @@ STAGES: dict[str, tuple[Step, ...]] = {
     TRANSCRIBE_POLL: (TRANSCRIBE,),
     ANALYZE: (TAKE_NOTES,),
     # From a text that an earlier stage made.
-    INDEX: (SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
+    INDEX: (FIND_FIELDS, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
     # After a result is published, which does not wait for it.
     DETECT_CONNECTIONS: (CONNECT,),
     # For a published result that needs another model's vectors.
     EMBED_ANEW: (EMBED, PUBLISH),
     # For a file that an earlier version of a reader read, or none did.
-    READ_ANEW: (EXTRACT, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
+    READ_ANEW: (EXTRACT, FIND_FIELDS, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
 }
 
 # Stages that together make one result, so they share one progress bar.
@@ -73,7 +74,7 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
 )
 
 # A container's steps, of three stages.
-_OF_CONTAINERS = (EXTRACT, ADD_PARTS, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH)
+_OF_CONTAINERS = (EXTRACT, ADD_PARTS, FIND_FIELDS, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH)
 
 
 def first_stage(content_type: str) -> str:

@@ -26,6 +26,7 @@ class Prices:
                 "transcribe": prices.transcribe_second,
                 "search": prices.embed_passage,
                 "analyze": prices.analyze_segment,
+                "fields": prices.fields_page,
             }
         )
 

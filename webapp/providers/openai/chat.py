@@ -9,14 +9,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import openai
-
-from webapp.providers.openai.client import OpenAIRole, unusable
+from webapp.providers.openai.forms import FormFiller, unfit
 from webapp.providers.speech_ports import Analysis, Segment
 from webapp.providers.speech_text import cleaned_analysis
 
-# Part of the cache's key: count it up when the same words would give another result.
-RULES = 1
 # Four hours of fast speech; what is longer is read as far as this.
 CHARACTERS_MAX = 300_000
 KINDS = ("action_items", "questions", "promises")
@@ -50,13 +46,11 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-class OpenAIAnalyst(OpenAIRole):
+class OpenAIAnalyst(FormFiller):
     """An Analyst that asks a chat model."""
 
-    def __init__(self, client: openai.OpenAI, model: str) -> None:
-        super().__init__(client)
-        self.version = f"{RULES}+{model}"
-        self._model = model
+    form_name = "notes"
+    orders = ORDERS
 
     def options_key(self) -> str:
         """Give the options that can change a result."""
@@ -64,29 +58,11 @@ class OpenAIAnalyst(OpenAIRole):
 
     def analyze(self, segments: Sequence[Segment], *, timeout_seconds: float) -> Analysis:
         """Have the form filled in. An answer that doesn't fit it is an error that may pass."""
-        content = self._ask(_transcript(segments), timeout_seconds)
+        found = self._fill(SCHEMA, _transcript(segments), timeout_seconds)
         try:
-            return cleaned_analysis(self._analysis(json.loads(content)), len(segments))
+            return cleaned_analysis(self._analysis(found), len(segments))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise unusable("chat: the answer does not fit the form") from error
-
-    def _ask(self, transcript: str, timeout_seconds: float) -> str:
-        form: Any = {"type": "json_schema", "json_schema": {"name": "notes", "strict": True, "schema": SCHEMA}}
-        try:
-            with self._translated("chat"):
-                answer = self._client.chat.completions.create(
-                    model=self._model,
-                    messages=[{"role": "system", "content": ORDERS}, {"role": "user", "content": transcript}],
-                    response_format=form,
-                    timeout=timeout_seconds,
-                )
-        except ValueError as error:
-            raise unusable("chat: the answer could not be read") from error
-        # Servers that only resemble OpenAI leave out what the client's types promise.
-        choice: Any = next(iter(answer.choices or []), None)
-        if choice is None or choice.finish_reason not in {"stop", None} or not choice.message.content:
-            raise unusable("chat: the answer is not complete")
-        return str(choice.message.content)
+            raise unfit() from error
 
     def _analysis(self, found: dict[str, Any]) -> Analysis:
         if set(found) != set(SCHEMA["required"]) or not str(found["summary"]).strip():

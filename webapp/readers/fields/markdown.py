@@ -23,7 +23,7 @@ def with_fields(extraction: Extraction, readers: Sequence[KindReader] = READERS)
     """Add the fields of a text without places, and its lines as a typed table."""
     if len(extraction.markdown) > CHARACTERS_MAX:
         return extraction
-    pages = list(_pages(extraction.markdown))
+    pages = list(laid_out(extraction.markdown))
     found = find_fields(pages, readers)
     is_paged = extraction.page_count is not None
     # A mail's headers are in its text, too.
@@ -57,7 +57,8 @@ def _plain_row(row: Sequence[str]) -> tuple[str, ...]:
     return tuple(" ".join(plain(cell).split()) for cell in row if cell.strip())
 
 
-def _pages(markdown: str) -> Iterator[PageWords]:
+def laid_out(markdown: str) -> Iterator[PageWords]:
+    """The words of a Markdown text, page by page, laid out line below line."""
     number = 1
     lines: list[str] = []
     for line in markdown.splitlines():

@@ -131,6 +131,8 @@ def _providers() -> Iterator[tuple[str, _Asked]]:
         yield "extraction", used.remote_extractor
     yield ("extraction" if used.remote_extractor is None else "extraction of the rest"), used.extractor
     yield "embeddings", used.embedder
+    if used.field_finder is not None:
+        yield "fields", used.field_finder
     if used.speech is not None:
         yield "speech", used.speech.recogniser
         yield "analysis", used.speech.analyst

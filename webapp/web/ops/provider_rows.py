@@ -18,10 +18,12 @@ def provider_rows() -> list[dict[str, str | None]]:
             _provider("speech", recogniser.name, recogniser.version),
             _provider("analysis", analyst.name, analyst.version),
         ]
+    finder = used.field_finder
     return [
         _provider("blobs", used.blobs.name),
         *extraction,
         _provider("embeddings", used.embedder.name, used.embedder.model),
+        *([_provider("fields", finder.name, finder.version)] if finder else []),
         *speech,
     ]
 
