@@ -23,6 +23,7 @@ import webapp.documents.model
 import webapp.documents.page_model
 import webapp.documents.tag_model
 import webapp.jobs.model
+import webapp.search.answer_model
 import webapp.search.model
 import webapp.statistics.model  # noqa: F401 - the models of all packages make up the metadata
 from webapp.config import Settings

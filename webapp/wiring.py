@@ -23,7 +23,7 @@ from webapp.providers.local.searchable import LocalSearchablePdfs
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.local.speech import LocalRecogniser
 from webapp.providers.local.unpacker import LocalUnpacker
-from webapp.providers.ports import BlobStore, Embedder, FieldFinder, Providers, RemoteExtractor
+from webapp.providers.ports import Answerer, BlobStore, Embedder, FieldFinder, Providers, RemoteExtractor
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
 from webapp.readers.archives.members import UnpackLimits
@@ -52,6 +52,7 @@ def wire(settings: Settings) -> Services:
             earlier_embedder=_earlier_embedder(settings),
             remote_extractor=_remote_extractor(settings, local),
             field_finder=_field_finder(settings),
+            answerer=_answerer(settings),
             speech=_speech(settings),
             artist=LocalPictures(requires_locks=requires_locks),
             searchable=LocalSearchablePdfs(requires_locks=requires_locks),
@@ -227,6 +228,15 @@ def _field_finder(settings: Settings) -> FieldFinder | None:
     from webapp.providers.openai.fields import OpenAIFieldFinder  # noqa: PLC0415 - see above
 
     return OpenAIFieldFinder(connect(*_openai(settings)), settings.openai.chat_model)
+
+
+def _answerer(settings: Settings) -> Answerer | None:
+    if settings.providers.answers == "off":
+        return None
+    from webapp.providers.openai.answers import OpenAIAnswerer  # noqa: PLC0415 - see above
+    from webapp.providers.openai.client import connect  # noqa: PLC0415 - see above
+
+    return OpenAIAnswerer(connect(*_openai(settings)), settings.openai.chat_model)
 
 
 def _openai(settings: Settings) -> tuple[str, str, float]:

@@ -7,6 +7,7 @@ product has to live with.
 
 import hashlib
 import json
+import re
 from email import message_from_bytes
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ def transcriptions(server: "OpenAI", request: Request) -> Reply:
 def chat(server: "OpenAI", request: Request) -> Reply:
     """POST /v1/chat/completions."""
     asked = json.loads(request.body)
+    if asked.get("stream"):
+        return _streamed(server, asked, request.body)
     form = asked["response_format"]["json_schema"]
     transcript = asked["messages"][-1]["content"]
     server.pay("chat", hashlib.sha256(request.body).hexdigest(), len(transcript))
@@ -71,6 +74,26 @@ def special(fault: Fault, reply: Reply) -> Reply | None:
         return None
     message = {"role": "assistant", "content": '{"summary": "Half a form"}', "refusal": None}
     return Reply(200, {**reply.body, "choices": [{**reply.body["choices"][0], "message": message}]})
+
+
+def _streamed(server: "OpenAI", asked: dict[str, Any], body: bytes) -> Reply:
+    """An answer as events: the passages that share a word with the question, and a sentence that none of them holds."""
+    material = json.loads(asked["messages"][-1]["content"])
+    server.pay("answer", hashlib.sha256(body).hexdigest(), 1)
+    words = {word for word in material["question"].lower().strip("?").split() if len(word) > 3}
+    lines = [
+        f"{line} [{passage['number']}]"
+        for passage in material["passages"]
+        for line in re.split(r"(?<=[.]) ", passage["text"])
+        if words & set(line.lower().replace(".", "").split())
+    ]
+    text = "\n".join([*lines, "It happened in 1789. [1]", "Nobody says so."]) if lines else "NONE"
+    pieces = [text[at : at + 7] for at in range(0, len(text), 7)]
+    deltas: list[dict[str, Any]] = [{"delta": {"content": piece}, "finish_reason": None} for piece in pieces]
+    deltas.append({"delta": {}, "finish_reason": "stop"})
+    event = {"id": "chat1", "object": "chat.completion.chunk", "created": 1, "model": asked["model"]}
+    events = [f"data: {json.dumps({**event, 'choices': [{'index': 0, **delta}]})}\n\n" for delta in deltas]
+    return Reply(200, ("".join(events) + "data: [DONE]\n\n").encode(), {"Content-Type": "text/event-stream"})
 
 
 def _read_fields(schema: dict[str, Any], pages: list[dict[str, Any]]) -> dict[str, Any]:

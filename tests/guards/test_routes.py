@@ -186,7 +186,7 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:
     named = {name for rule in _rules(app) for name in rule.arguments}
-    assert named - {"filename", "token", "number", "stage", "kind"} == set(their_ids)
+    assert named - {"filename", "token", "number", "stage", "kind", "key"} == set(their_ids)
 
 
 @both_databases

@@ -24,6 +24,7 @@ _VALUES: dict[str, Any] = {
     "documents.reading": "in_part",
     "document_pages.reading": "well",
     "document_pages.reason": None,
+    "answers.state": "DONE",
     "processing_runs.state": "QUEUED",
     "processing_runs.trigger": "UPLOAD",
     "processing_runs.started_at": None,

@@ -16,10 +16,10 @@ from webapp.pipeline.handlers import HANDLERS
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.sound import AudioDecoder
+from webapp.providers.openai.answers import OpenAIAnswerer
 from webapp.providers.openai.chat import OpenAIAnalyst
-from webapp.providers.openai.client import connect
+from webapp.providers.openai.client import OpenAIRole, connect
 from webapp.providers.openai.fields import OpenAIFieldFinder
-from webapp.providers.openai.forms import FormFiller
 from webapp.providers.openai.transcribe import OpenAIRecogniser
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SpeechProviders
@@ -28,7 +28,7 @@ from webapp.runs.stages import PIPELINES
 
 SOON = 0.01
 NEVER = threading.Event()
-_opened: list[SpeechKit | OpenAIRecogniser | FormFiller] = []
+_opened: list[SpeechKit | OpenAIRole] = []
 
 
 def close_clients() -> None:
@@ -63,6 +63,12 @@ def fields_at(server: OpenAI) -> OpenAIFieldFinder:
     finder = OpenAIFieldFinder(connect(server.base_url, server.key, 5), "gpt-test")
     _opened.append(finder)
     return finder
+
+
+def answers_at(server: OpenAI) -> OpenAIAnswerer:
+    answerer = OpenAIAnswerer(connect(server.base_url, server.key, 5), "gpt-test")
+    _opened.append(answerer)
+    return answerer
 
 
 def equip(

@@ -16,10 +16,12 @@ from webapp.jobs.queue import Lease, LeaseLost
 from webapp.pipeline import artifacts
 from webapp.provider_errors import BadInput, FailureCode, ProviderError
 from webapp.runs import lifecycle
-from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
+from webapp.runs.stages import FIND_FIELDS, PROCESS_DOCUMENT, STAGES
 from webapp.search.model import CachedEmbedding, Chunk
 
-DOING = [step.doing for step in STAGES[PROCESS_DOCUMENT]]
+# Fields are looked for only where a chat model is set.
+STEPS = [step for step in STAGES[PROCESS_DOCUMENT] if step is not FIND_FIELDS]
+DOING = [step.doing for step in STEPS]
 
 
 def test_a_pdf_becomes_ready(workplace: Workplace) -> None:
@@ -40,7 +42,7 @@ def test_a_pdf_becomes_ready(workplace: Workplace) -> None:
     assert all(chunk.embedding is not None for chunk in chunks)
     (job,) = [each for each in workplace.all(Job) if each.stage == PROCESS_DOCUMENT]
     assert (job.status, job.checkpoint["processing_stage"], job.checkpoint["progress"]) == ("COMPLETED", "complete", 1)
-    assert job.checkpoint["completed_stages"] == [step.done for step in STAGES[PROCESS_DOCUMENT]]
+    assert job.checkpoint["completed_stages"] == [step.done for step in STEPS]
 
 
 def test_the_timeline_names_each_step(workplace: Workplace) -> None:
@@ -113,7 +115,7 @@ def test_a_crash_before_a_step_is_stored_costs_a_repeat_of_that_step_alone(
 ) -> None:
     document_id = workplace.upload(prose(30), "story.md").document.id
     lease = workplace.claim()
-    workplace.die_before(STAGES[PROCESS_DOCUMENT][place].done, lease, monkeypatch)
+    workplace.die_before(STEPS[place].done, lease, monkeypatch)
     workplace.process(workplace.take_back(lease))
 
     _is_as_undisturbed(workplace, document_id)
@@ -125,7 +127,7 @@ def test_a_crash_after_a_step_was_stored_repeats_nothing(
 ) -> None:
     document_id = workplace.upload(prose(30), "story.md").document.id
     lease = workplace.claim()
-    workplace.die_before(STAGES[PROCESS_DOCUMENT][place + 1].doing, lease, monkeypatch)
+    workplace.die_before(STEPS[place + 1].doing, lease, monkeypatch)
     workplace.process(workplace.take_back(lease))
 
     _is_as_undisturbed(workplace, document_id)

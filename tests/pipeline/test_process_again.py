@@ -16,11 +16,13 @@ from webapp.library import deletion
 from webapp.pipeline import replaced
 from webapp.provider_errors import ProviderError
 from webapp.runs import lifecycle
-from webapp.runs.stages import PROCESS_DOCUMENT, STAGES
+from webapp.runs.stages import FIND_FIELDS, PROCESS_DOCUMENT, STAGES
 from webapp.search.model import CachedEmbedding
 from webapp.worker import chores
 
-DOING = [step.doing for step in STAGES[PROCESS_DOCUMENT]]
+# Fields are looked for only where a chat model is set.
+STEPS = [step for step in STAGES[PROCESS_DOCUMENT] if step is not FIND_FIELDS]
+DOING = [step.doing for step in STEPS]
 
 
 def ids(workplace: Workplace, document_id: UUID) -> list[UUID]:

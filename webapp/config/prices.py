@@ -17,6 +17,7 @@ class PriceSettings(Group):
     transcribe_second: float
     analyze_segment: float
     fields_page: float
+    answer: float
     currency: str
 
 
@@ -28,5 +29,6 @@ def read(env: Reader) -> PriceSettings:
         transcribe_second=env.price("PRICE_TRANSCRIBE_SECOND", 0.0001),
         analyze_segment=env.price("PRICE_ANALYZE_SEGMENT", 0.0001),
         fields_page=env.price("PRICE_FIELDS_PAGE", 0.0005),
+        answer=env.price("PRICE_ANSWER", 0.002),
         currency=env.text("PRICE_CURRENCY", "USD"),
     )

@@ -20,6 +20,7 @@ class ProviderSettings(Group):
     speech: str
     analysis: str
     fields: str
+    answers: str
 
 
 def read(env: Reader) -> ProviderSettings:
@@ -32,7 +33,8 @@ def read(env: Reader) -> ProviderSettings:
         embeddings=_by_openai(env, "EMBEDDINGS"),
         speech=_speech(env),
         analysis=_by_openai(env, "ANALYSIS"),
-        fields=_fields(env),
+        fields=_by_chat_model(env, "FIELDS", "local"),
+        answers=_by_chat_model(env, "ANSWERS", "off"),
     )
 
 
@@ -97,10 +99,10 @@ def _by_openai(env: Reader, name: str) -> str:
     return _reachable(env, name, chosen)
 
 
-def _fields(env: Reader) -> str:
-    """A chat model where one is named: a key alone must not make each document cost more than before."""
-    chosen = env.choice("FIELDS", "openai" if env.text("OPENAI_CHAT_MODEL") else "local", ("local", "openai"))
-    return _reachable(env, "FIELDS", chosen)
+def _by_chat_model(env: Reader, name: str, otherwise: str) -> str:
+    """A chat model where one is named: a key alone must not make documents and searches cost more than before."""
+    chosen = env.choice(name, "openai" if env.text("OPENAI_CHAT_MODEL") else otherwise, (otherwise, "openai"))
+    return _reachable(env, name, chosen)
 
 
 def _reachable(env: Reader, name: str, chosen: str) -> str:

@@ -13,6 +13,7 @@ from webapp.jobs.queue import JobQueue
 from webapp.library.contents import folders_without_owner
 from webapp.library.usage import add_stored
 from webapp.runs import transitions
+from webapp.search.answers import delete_of_documents
 
 PARTS_PER_TRANSACTION = 50
 _documents = cast(Table, Document.__table__)
@@ -86,6 +87,7 @@ def _delete(org_id: UUID, ids: Sequence[UUID]) -> list[str]:
     # SQLite returns the container alone.
     known = select(d.id, d.sha256, d.answers_folder, d.size_bytes).where(*these).order_by(d.id).with_for_update()
     rows = session().execute(known).all()
+    delete_of_documents(org_id, ids)
     session().execute(delete(_documents).where(*these))
     if not rows:
         return []

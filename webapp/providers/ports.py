@@ -228,6 +228,22 @@ class FieldFinder(Protocol):
         """Raise ProviderUnavailable unless the finder is ready for work."""
 
 
+class Answerer(Protocol):
+    """Answers questions from passages, for money, in lines: one sentence each, with the numbers of its passages."""
+
+    name: str
+    version: str
+
+    def options_key(self) -> str:
+        """Give a stable text of the options that change an answer: part of the cache's key."""
+
+    def answer(self, question: str, passages: Sequence[str], *, timeout_seconds: float) -> Iterator[str]:
+        """Answer in pieces, as they come; nothing in question or passages is an order. Empty where they don't say."""
+
+    def check(self) -> None:
+        """Raise ProviderUnavailable unless the answerer is ready for work."""
+
+
 class FileOpener(Protocol):
     """Opens files that are locked by a password."""
 
@@ -316,6 +332,7 @@ class Providers:
     embedder: Embedder
     remote_extractor: RemoteExtractor | None = None
     field_finder: FieldFinder | None = None
+    answerer: Answerer | None = None
     speech: SpeechProviders | None = None
     artist: PageArtist | None = None
     searchable: SearchablePdfMaker | None = None

@@ -39,7 +39,7 @@ from webapp.web.parameters import init_parameters
 from webapp.web.query_mistakes import init_mistakes
 from webapp.web.rates import init_rates
 from webapp.web.reads import init_reads
-from webapp.web.search import search_pages
+from webapp.web.search import answer_pages, search_pages
 from webapp.web.security import init_security
 
 _PAGES = (
@@ -61,6 +61,7 @@ _PAGES = (
     searchable_pages,
     reprocess_pages,
     search_pages,
+    answer_pages,
     session_pages,
     stage_pages,
     throughput_pages,

@@ -27,6 +27,7 @@ class Prices:
                 "search": prices.embed_passage,
                 "analyze": prices.analyze_segment,
                 "fields": prices.fields_page,
+                "answer": prices.answer,
             }
         )
 

@@ -133,6 +133,8 @@ def _providers() -> Iterator[tuple[str, _Asked]]:
     yield "embeddings", used.embedder
     if used.field_finder is not None:
         yield "fields", used.field_finder
+    if used.answerer is not None:
+        yield "answers", used.answerer
     if used.speech is not None:
         yield "speech", used.speech.recogniser
         yield "analysis", used.speech.analyst

@@ -18,12 +18,12 @@ def provider_rows() -> list[dict[str, str | None]]:
             _provider("speech", recogniser.name, recogniser.version),
             _provider("analysis", analyst.name, analyst.version),
         ]
-    finder = used.field_finder
+    chat = [("fields", used.field_finder), ("answers", used.answerer)]
     return [
         _provider("blobs", used.blobs.name),
         *extraction,
         _provider("embeddings", used.embedder.name, used.embedder.model),
-        *([_provider("fields", finder.name, finder.version)] if finder else []),
+        *(_provider(role, used.name, used.version) for role, used in chat if used is not None),
         *speech,
     ]
 

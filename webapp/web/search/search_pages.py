@@ -65,6 +65,7 @@ def _answer(query: str, found: SearchResult, mistake: str | None = None) -> Resp
         },
         q=query,
         mistake=mistake,
+        can_ask=services().providers.answerer is not None and "cursor" not in request.args,
         is_continued="cursor" in request.args,
         next_url=url_for("search.show", q=query, cursor=cursor) if cursor else None,
         words_only=found.words_only,

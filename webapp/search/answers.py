@@ -1,0 +1,123 @@
+"""The answers that were given to questions, as rows: the SEARCHES_KEPT that were used last, and those being written."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import cast
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Table, and_, delete, insert, or_, select, update
+from sqlalchemy.dialects import postgresql
+
+from webapp.clock import after, now
+from webapp.db import session
+from webapp.documents.model import Document
+from webapp.search.answer_model import AnsweredQuestion, AnswerSource
+from webapp.search.answer_text import AnswerSentence
+from webapp.search.model import Chunk
+
+ASKING, DONE, FAILED = "ASKING", "DONE", "FAILED"
+_answers, _sources = cast(Table, AnsweredQuestion.__table__), cast(Table, AnswerSource.__table__)
+_documents, _chunks = cast(Table, Document.__table__), cast(Table, Chunk.__table__)
+
+
+@dataclass(frozen=True)
+class SourceOfAnswer:
+    """A passage that an answer was made from. `chunk_id` is None where the document has it no more."""
+
+    number: int
+    document_id: UUID
+    chunk_id: UUID | None
+    filename: str
+    title: str | None
+    page_from: int | None
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """An answer, whole or as far as it is written."""
+
+    key: str
+    state: str
+    model: str
+    sentences: Sequence[AnswerSentence] = ()
+    left_out: int = 0
+    sources: Sequence[SourceOfAnswer] = ()
+
+    @property
+    def used_sources(self) -> set[int]:
+        """The numbers of the sources that its sentences name."""
+        return {number for sentence in self.sentences for number in sentence.sources}
+
+
+def begin(org_id: UUID, key: str, model: str, passages: Sequence[tuple[UUID, UUID]], seconds: float) -> bool:
+    """Add an answer that is to be written from these passages (document, chunk); False where there is one already.
+
+    One that failed, or whose process died, is begun anew.
+    """
+    row = {"org_id": org_id, "key": key, "model": model, "state": ASKING, "sentences": [], "left_out": 0}
+    add = postgresql.insert(_answers).values(row | {"ends_at": after(seconds), "used_at": now()})
+    is_over = or_(_answers.c.state == FAILED, and_(_answers.c.state == ASKING, _answers.c.ends_at < now()))
+    anew = {"state": ASKING, "sentences": [], "left_out": 0, "ends_at": after(seconds), "used_at": now()}
+    begun = add.on_conflict_do_update(index_elements=["org_id", "key"], set_=anew, where=is_over)
+    if session().execute(begun.returning(_answers.c.key)).one_or_none() is None:
+        return False
+    session().execute(delete(_sources).where(_sources.c.org_id == org_id, _sources.c.key == key))
+    rows = [
+        {"org_id": org_id, "key": key, "number": number, "document_id": document_id, "chunk_id": chunk_id}
+        for number, (document_id, chunk_id) in enumerate(passages, start=1)
+    ]
+    session().execute(insert(_sources), rows)
+    return True
+
+
+def write(org_id: UUID, key: str, sentences: Sequence[AnswerSentence], left_out: int, state: str = ASKING) -> None:
+    """Store what is written of an answer; nothing where one of its documents was deleted meanwhile."""
+    plain = [{"text": each.text, "sources": list(each.sources)} for each in sentences]
+    values = {"sentences": plain, "left_out": left_out, "state": state}
+    session().execute(update(_answers).where(*_of(org_id, key), _answers.c.state == ASKING).values(values))
+
+
+def find(org_id: UUID, key: str) -> GivenAnswer | None:
+    """An answer with its sources; FAILED where its process died."""
+    is_dead = and_(_answers.c.state == ASKING, _answers.c.ends_at < now())
+    row = session().execute(select(_answers, is_dead.label("is_dead")).where(*_of(org_id, key))).one_or_none()
+    if row is None:
+        return None
+    sentences = [AnswerSentence(each["text"], tuple(each["sources"])) for each in row.sentences]
+    state = FAILED if row.is_dead else row.state
+    return GivenAnswer(key, state, row.model, sentences, row.left_out, _sources_of(org_id, key))
+
+
+def mark_used(org_id: UUID, key: str, *, kept: int) -> None:
+    """Keep an answer longer, and delete those beyond the newest `kept`."""
+    session().execute(update(_answers).where(*_of(org_id, key)).values(used_at=now()))
+    of_org = _answers.c.org_id == org_id
+    newest_first = select(_answers.c.key).where(of_org).order_by(_answers.c.used_at.desc(), _answers.c.key)
+    session().execute(delete(_answers).where(of_org, _answers.c.key.in_(newest_first.offset(kept))))
+
+
+def delete_of_documents(org_id: UUID, document_ids: Collection[UUID]) -> None:
+    """Delete the answers that were made from these documents, before the documents are deleted."""
+    keys = select(_sources.c.key).where(_sources.c.org_id == org_id, _sources.c.document_id.in_(document_ids))
+    session().execute(delete(_answers).where(_answers.c.org_id == org_id, _answers.c.key.in_(keys)))
+
+
+def _sources_of(org_id: UUID, key: str) -> list[SourceOfAnswer]:
+    d, c = _documents.c, _chunks.c
+    rows = (
+        select(_sources.c.number, d.id, c.id.label("chunk_id"), d.filename, d.title, d.title_is_guess, c.page_from)
+        .join(_documents, and_(d.org_id == _sources.c.org_id, d.id == _sources.c.document_id))
+        .outerjoin(_chunks, and_(c.org_id == _sources.c.org_id, c.id == _sources.c.chunk_id))
+        .where(_sources.c.org_id == org_id, _sources.c.key == key)
+        .order_by(_sources.c.number)
+    )
+    return [
+        SourceOfAnswer(
+            row.number, row.id, row.chunk_id, row.filename, None if row.title_is_guess else row.title, row.page_from
+        )
+        for row in session().execute(rows)
+    ]
+
+
+def _of(org_id: UUID, key: str) -> tuple[ColumnElement[bool], ...]:
+    return (_answers.c.org_id == org_id, _answers.c.key == key)

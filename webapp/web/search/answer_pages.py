@@ -1,0 +1,91 @@
+"""POST /search/answers: a question's answer from the passages, and GET /search/answers/<key>: how far it is written."""
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as AnyResponse
+
+from webapp.db import reading
+from webapp.pipeline.answer import TooManyQuestions, ask
+from webapp.pipeline.paid_calls.query_vectors import NotAsked
+from webapp.search import answers
+from webapp.search.answers import GivenAnswer
+from webapp.web import fragments
+from webapp.web.access import org_id, services
+from webapp.web.errors import Problem
+
+pages = Blueprint("answers", __name__)
+
+
+@pages.post("/search/answers")
+def create() -> AnyResponse:
+    """Ask; the answer is written while the page waits for it."""
+    question = request.form.get("q", "").strip()
+    answerer = services().providers.answerer
+    if answerer is None:
+        raise Problem(404, detail="Questions are answered only where a chat model is set (OPENAI_CHAT_MODEL).")
+    if not question:
+        raise Problem(422, detail="q is missing: the question.")
+    try:
+        key = ask(services(), answerer, org_id(), question)
+    except TooManyQuestions:
+        raise Problem(503, detail="Several questions are being answered. Try again in some seconds.") from None
+    except NotAsked as refusal:
+        return _refused(question, refusal)
+    if key is None:
+        return _answer(question, None)
+    if fragments.is_for_program() or fragments.wants_fragment():
+        return _answer(question, _given(key))
+    return redirect(url_for("answers.show", key=key, q=question), 303)
+
+
+@pages.get("/search/answers/<key>")
+def show(key: str) -> AnyResponse:
+    """An answer, whole or as far as it is written."""
+    return _answer(request.args.get("q", ""), _given(key))
+
+
+def _given(key: str) -> GivenAnswer:
+    with reading(org_id()):
+        found = answers.find(org_id(), key)
+    if found is None:
+        raise Problem(404, detail="There is no such answer: it was made from a document that is gone, or too long ago.")
+    return found
+
+
+def _refused(question: str, refusal: NotAsked) -> Response:
+    if fragments.is_for_program():
+        raise Problem(503, detail="No question can be answered now: " + refusal.reason.value)
+    return Response(render_template("search/_answer.html", q=question, answer=None, reason=refusal.reason))
+
+
+def _answer(question: str, found: GivenAnswer | None) -> Response:
+    return fragments.answer(
+        page="search/answer.html",
+        fragment="search/_answer.html",
+        data=lambda: _json(found),
+        q=question,
+        answer=found,
+        reason=None,
+    )
+
+
+def _json(found: GivenAnswer | None) -> dict[str, object]:
+    if found is None:
+        return {"id": None, "state": "done", "sentences": [], "left_out": 0, "sources": [], "model": None}
+    return {
+        "id": found.key,
+        "state": found.state.lower(),
+        "model": found.model,
+        "sentences": [{"text": each.text, "sources": list(each.sources)} for each in found.sentences],
+        "left_out": found.left_out,
+        "sources": [
+            {
+                "number": each.number,
+                "document_id": str(each.document_id),
+                "chunk_id": str(each.chunk_id) if each.chunk_id else None,
+                "filename": each.filename,
+                "title": each.title,
+                "page_from": each.page_from,
+            }
+            for each in found.sources
+        ],
+    }
