@@ -17,7 +17,7 @@ VERSIONS = {
     "mail": 1,
     "office": 1,
     "ole": 1,
-    "pdf": 1,
+    "pdf": 2,
     "pictures": 1,
     "text": 1,
     "web": 1,

@@ -9,6 +9,7 @@ from liteparse import LiteParse
 from webapp.readers.extraction import Field, Table
 from webapp.readers.fields.words import PageWords, PlacedWord
 from webapp.readers.page_markdown import tidy
+from webapp.readers.pdf.accents import with_accents
 from webapp.readers.pdf.paragraphs import with_paragraphs
 from webapp.readers.pdf.tables import FoundTable, Rule, find_tables, rules_of, with_mended
 
@@ -88,12 +89,14 @@ def _layout_page(page: Any, rules: Callable[[], list[Rule]], *, with_words: bool
     words = PageWords(page.page_num, tuple(_words(page)), page.width, page.height) if with_words else None
     return LayoutPage(
         number=page.page_num,
-        markdown=tidy(with_mended(with_paragraphs(page, page.markdown), found)),
-        text=page.text,
+        markdown=with_accents(tidy(with_mended(with_paragraphs(page, page.markdown), found))),
+        text=with_accents(page.text),
         width=page.width,
         height=page.height,
         fields=tuple(_form_fields(page)),
-        tables=tuple(Table(page.page_num, each.texts) for each in tables),
+        tables=tuple(
+            Table(page.page_num, tuple(tuple(map(with_accents, row)) for row in each.texts)) for each in tables
+        ),
         spans=tuple((each.top, each.bottom) for each in tables),
         words=words,
     )
@@ -102,7 +105,7 @@ def _layout_page(page: Any, rules: Callable[[], list[Rule]], *, with_words: bool
 def _words(page: Any) -> list[PlacedWord]:
     # Turned text (a stamp, an axis) is in no line, so the rules on lines would misread it.
     return [
-        PlacedWord(word.text, word.x, word.y, word.x + word.width, word.y + word.height)
+        PlacedWord(with_accents(word.text), word.x, word.y, word.x + word.width, word.y + word.height)
         for item in page.text_items
         if not item.rotation
         for word in item.words

@@ -19,6 +19,7 @@ from webapp.readers.extraction import Page, PageState, Table
 from webapp.readers.fields.find import PAGES_MAX as PAGES_WITH_FIELDS_MAX
 from webapp.readers.fields.find import Found, find_fields
 from webapp.readers.page_markdown import without_marks
+from webapp.readers.pdf.accents import with_accents
 from webapp.readers.pdf.layout import BATCH_PAGES, LayoutPage, layout_pages
 from webapp.readers.pdf.pages import opened
 from webapp.readers.pdf.text_layer import is_of_use, is_picture_with_little_text
@@ -172,7 +173,7 @@ def _plain_page(document: Any, number: int) -> Page | None:
         drawn = raw.FPDFPage_CountObjects(page.raw) > 0
         text_page = page.get_textpage()
         try:
-            text = text_page.get_text_range()
+            text = with_accents(text_page.get_text_range())
         finally:
             text_page.close()
         is_damaged = bool(text.strip()) and not is_of_use(text)
