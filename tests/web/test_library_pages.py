@@ -5,6 +5,7 @@ import re
 import pytest
 from flask import Flask
 
+from tests import samples
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import counted_queries, notes, read_json, shelve, use_hashed_words, work_off
@@ -149,3 +150,13 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(app: Flask, browser: 
     few = queries()
     shelve(program, *(notes(number) for number in range(1, 12)))
     assert queries() == few
+
+
+def test_how_the_library_looks_is_kept(browser: Browser, program: Program) -> None:
+    shelve(program, ("report.pdf", samples.report_pdf()))
+    assert 'class="grid"' in browser.get("/").text
+    tiles = browser.get("/?look=tiles&names=title")
+    assert 'class="grid grid-tiles"' in tiles.text
+    assert {cookie.split("=")[0] for cookie in tiles.headers.getlist("Set-Cookie")} >= {"look", "names"}
+    assert 'class="grid grid-tiles"' in browser.get("/").text
+    assert "Set-Cookie" not in browser.get("/?look=sideways").headers

@@ -17,9 +17,10 @@ from webapp.jobs.states import JobStatus
 from webapp.jobs.takers import untaken
 from webapp.library import parts
 from webapp.library.lookup import DocumentRow
+from webapp.library.pictures import has_pictures
 from webapp.library.unlocking import needs_password
 from webapp.runs import checkpoint
-from webapp.runs.stages import INDEX, first_stage, way_of
+from webapp.runs.stages import FIND_FIELDS, INDEX, first_stage, way_of
 from webapp.web.access import services
 from webapp.web.sentences import Sentence, failure
 
@@ -109,6 +110,11 @@ class DocumentView:
         return self.document.status == DocumentStatus.PROCESSING
 
     @property
+    def has_picture(self) -> bool:
+        """Whether its first page can be shown as a picture; one that could not be read may be damaged."""
+        return self.document.has_text and has_pictures(self.document)
+
+    @property
     def has_result(self) -> bool:
         """Whether a complete result is served, of this run or of an earlier one; a file that is kept has none."""
         return self.document.has_text
@@ -148,7 +154,10 @@ class DocumentView:
         first = first_stage(self.document.content_type)
         # Stages that both pipelines have say nothing about what came before them.
         steps = way_of(self.job.stage if self.job and self.job.stage != INDEX else first)
-        done = set(self._checkpoint.get("completed_stages", ()))
+        done = {*self._checkpoint.get("completed_stages", ()), self._checkpoint.get("processing_stage")}
+        if not {FIND_FIELDS.doing, FIND_FIELDS.done} & done:
+            # It is only there where a chat model is asked.
+            steps = tuple(step for step in steps if step is not FIND_FIELDS)
         current = next((step.doing for step in steps if step.done not in done), None)
         return [StepState(step.doing, _step_state(step.doing == current, step.done in done)) for step in steps]
 

@@ -10,6 +10,8 @@ _LIST = ("cursor", "start", "run")
 KNOWN: dict[str, tuple[str, ...]] = {
     "library.index": _LIBRARY,
     "library.listing": _LIBRARY,
+    "fields.show": ("q", "folder", "status", "field", "sort"),
+    "fields.download": ("q", "folder", "status", "field", "sort"),
     "search.show": ("q", "cursor", "limit"),
     "answers.show": ("q",),
     "upload.create": ("language", "bulk"),

@@ -29,6 +29,10 @@ PAGE_ROWS = 50
 PAGE_ROWS_MAX = 200
 _RARE = {StatusFilter.PARTLY_READ, StatusFilter.KEPT, StatusFilter.TIMED_OUT}
 
+# How the library looks is kept in cookies, so that each row that is asked for alone looks like the others.
+_LOOKS = {"look": ("list", "roomy", "tiles"), "names": ("file", "title")}
+_LOOK_SECONDS = 365 * 86_400
+
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
@@ -120,6 +124,10 @@ class Grid:
     def url(self) -> str:
         return self.query.url()
 
+    def url_with(self, **look: str) -> str:
+        """The address of this view in another look."""
+        return self.query.url(**look)
+
     @property
     def next_url(self) -> str | None:
         return self.query.url(cursor=self.next_cursor) if self.next_cursor else None
@@ -181,7 +189,7 @@ def _show() -> Response:
 
 
 def _answer(shown: Grid) -> Response:
-    return fragments.answer(
+    response = fragments.answer(
         page="library/page.html",
         fragment="library/_grid.html",
         data=lambda: {
@@ -192,6 +200,10 @@ def _answer(shown: Grid) -> Response:
         grid=shown,
         kinds=kinds.words(services().providers),
     )
+    for name, known in _LOOKS.items():
+        if (value := request.args.get(name)) in known:
+            response.set_cookie(name, str(value), max_age=_LOOK_SECONDS, samesite="Lax", secure=request.is_secure)
+    return response
 
 
 def _grid(query: Query) -> Grid:
