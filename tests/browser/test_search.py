@@ -35,3 +35,25 @@ def test_a_click_lands_at_the_words(working: Visit, open_page: NewPage, tmp_path
     page.locator("#hits a.passage-source").first.click()
     page.wait_for_url("**/documents/**")
     page.wait_for_function(f"(() => {{ const place = ({_PLACE})(); return place >= 0 && place < 1; }})()")
+
+
+def test_keys_go_from_row_to_row_and_from_page_to_page(working: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(working)
+    upload(page, files / "report.pdf", files / "notes.md")
+    expect(page.locator("#rows > tr")).to_have_count(2)
+    links = page.locator("#rows .grid-name a")
+    page.keyboard.press("j")
+    expect(links.first).to_be_focused()
+    page.keyboard.press("j")
+    expect(links.last).to_be_focused()
+    page.keyboard.press("k")
+    expect(links.first).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.type("gs")
+    expect(page.get_by_role("heading", name="Search", exact=True)).to_be_visible()
+    # In a box they are letters.
+    page.locator("#q").fill("")
+    page.locator("#q").press_sequentially("gl?j")
+    expect(page.locator("#q")).to_have_value("gl?j")
