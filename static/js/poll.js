@@ -2,6 +2,8 @@
 // a hidden tab asks for nothing, and a server that does not answer is asked again, more and more slowly.
 const RETRY_FIRST_MS = 2_000;
 const RETRY_MAX_MS = 30_000;
+// When a document ends, so many of those that wait are asked for at once: their turn is near.
+const NEXT_IN_TURN = 4;
 const waiting = new Set();
 const failures = new Map();
 
@@ -13,6 +15,7 @@ export function watchPolling() {
   document.addEventListener("htmx:responseError", onErrorAnswer);
   document.addEventListener("htmx:afterOnLoad", onAnswer);
   document.addEventListener("htmx:beforeCleanupElement", giveUp);
+  document.addEventListener("htmx:afterSwap", onSwap);
 }
 
 // What is being asked for an element that leaves the page has nowhere to go any more.
@@ -75,6 +78,13 @@ function forget(element) {
 
 function onAnswer(event) {
   if (isPoll(event) && event.detail.successful) recovered(asker(event).id);
+}
+
+// Rows that wait long are asked for rarely. In each list the oldest come last, and they are next in turn.
+function onSwap(event) {
+  const row = document.getElementById(asker(event)?.id ?? "");
+  if (!row?.matches("tr.row-document") || row.matches("[data-poll]")) return;
+  for (const next of [...row.parentElement.querySelectorAll("tr[data-poll]")].slice(-NEXT_IN_TURN)) poll(next.id);
 }
 
 function recovered(id) {

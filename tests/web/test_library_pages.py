@@ -4,11 +4,15 @@ import re
 
 import pytest
 from flask import Flask
+from sqlalchemy import update
 
 from tests import samples
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import counted_queries, notes, read_json, shelve, use_hashed_words, work_off
+from webapp.clock import after
+from webapp.db import transaction
+from webapp.documents.model import ProcessingRun
 from webapp.web.library import library_pages
 
 pytestmark = both_databases
@@ -150,6 +154,17 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(app: Flask, browser: 
     few = queries()
     shelve(program, *(notes(number) for number in range(1, 12)))
     assert queries() == few
+
+
+def test_what_waits_long_is_asked_for_rarely(app: Flask, browser: Browser, program: Program) -> None:
+    shelve(program, notes(1))
+    with app.app_context(), transaction(everywhere=True) as opened:
+        opened.execute(update(ProcessingRun).values(created_at=after(-60)))
+    assert 'hx-trigger="load delay:20s, poll"' in browser.get("/").text
+    with app.app_context():
+        [lease] = app.extensions["docmill"].queue.claim("worker")
+    assert lease
+    assert 'hx-trigger="load delay:2s, poll"' in browser.get("/").text
 
 
 def test_how_the_library_looks_is_kept(browser: Browser, program: Program) -> None:

@@ -26,9 +26,11 @@ from webapp.web.sentences import Sentence, failure
 
 # Somebody paused the stage, or a provider refused the account.
 PAUSED, WORKER = "paused", "worker"
-# A run that is young changes quickly; an old one is asked for less and less often.
-_POLL_SECONDS = ((10, 1), (60, 2), (300, 5))
-_POLL_SECONDS_OLD = 10
+# By the age of the run: what is new changes quickly.
+_POLL_SECONDS_NEW = ((10, 1), (30, 2))
+# What waits behind others is asked for rarely: static/js/poll.js asks for the next in turn whenever a document of the
+# same list ends.
+_POLL_SECONDS_WORKED_ON, _POLL_SECONDS_WAITING = 2, 20
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,9 @@ class DocumentView:
         if not self.is_processing:
             return None
         age = (utc_now() - (self.run or self.document).created_at).total_seconds()
-        return next((delay for limit, delay in _POLL_SECONDS if age < limit), _POLL_SECONDS_OLD)
+        is_waiting = self.job is not None and self.job.status is JobStatus.PENDING
+        later = _POLL_SECONDS_WAITING if is_waiting else _POLL_SECONDS_WORKED_ON
+        return next((delay for limit, delay in _POLL_SECONDS_NEW if age < limit), later)
 
     @property
     def started_at(self) -> datetime | None:
