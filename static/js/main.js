@@ -1,5 +1,6 @@
 // What neither HTML nor HTMX can do. Every page works without it.
 import { watchDialogs } from "./dialog.js";
+import { watchDone } from "./done.js";
 import { watchMenus } from "./menu.js";
 import { watchMessages } from "./messages.js";
 import { watchPlayers } from "./player.js";
@@ -20,3 +21,4 @@ watchPlayers();
 watchUploads();
 watchSearch();
 watchShortcuts();
+watchDone();

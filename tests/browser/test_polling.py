@@ -47,6 +47,16 @@ def test_polling_ends_with_the_work(working: Visit, open_page: NewPage, files: P
     assert asked == []
 
 
+def test_the_title_counts_what_is_being_processed(resting: Visit, open_page: NewPage, files: Path) -> None:
+    page = open_page(resting)
+    waiting_row(page, files)
+    expect(page).to_have_title("(1) Library · Docmill")
+    expect(page.get_by_role("button", name="Tell me when all are done")).to_be_visible()
+    page.evaluate("document.querySelector('tr[data-poll]').remove(); htmx.trigger(document.body, 'htmx:afterSettle')")
+    expect(page).to_have_title("Library · Docmill")
+    expect(page.get_by_role("button", name="Tell me when all are done")).to_be_hidden()
+
+
 def test_a_row_that_waits_asks_again_and_again_more_slowly(resting: Visit, open_page: NewPage, files: Path) -> None:
     page = open_page(resting)
     asked = polls(page)
