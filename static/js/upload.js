@@ -1,5 +1,6 @@
 // Sends each file by itself, a few at a time, with progress, a way to cancel and a way to try again.
 // The words are in templates/upload/_templates.html.
+import { Batch } from "./batch.js";
 import { filesOf, folderOf, isFileDrag } from "./drop.js";
 
 const AT_ONCE = 3;
@@ -50,8 +51,16 @@ function watchDrops() {
 function add(files) {
   // Files travel one by one, so each has to say that it is one of many: those wait behind single ones.
   const isBulk = files.length > Number(form.dataset.bulkFiles);
-  for (const { file, folder } of files) enqueue(new Upload(file, folder, isBulk));
+  const batch = isBulk ? new Batch(files.length, words, stop) : null;
+  for (const { file, folder } of files) enqueue(new Upload(file, folder, batch));
   next();
+}
+
+// Files that are on their way arrive; the others of the batch are not sent.
+function stop(batch) {
+  const left = queue.filter((upload) => upload.batch === batch);
+  for (const upload of left) queue.splice(queue.indexOf(upload), 1);
+  batch.onStopped(left.length);
 }
 
 function enqueue(upload) {
@@ -59,7 +68,9 @@ function enqueue(upload) {
   if (refusal) {
     failed += 1;
     upload.fail(refusal, false);
-  } else queue.push(upload);
+  } else {
+    queue.push(upload);
+  }
 }
 
 // What the server would refuse anyway is said before a gigabyte has travelled.
@@ -108,10 +119,10 @@ function tellSummary() {
 }
 
 class Upload {
-  constructor(file, folder, isBulk) {
+  constructor(file, folder, batch) {
     this.file = file;
     this.folder = folder;
-    this.isBulk = isBulk;
+    this.batch = batch;
     this.row = document.getElementById("upload-template").content.firstElementChild.cloneNode(true);
     this.find("name").textContent = file.name;
     this.find("size").textContent = sizeText(file.size);
@@ -121,6 +132,11 @@ class Upload {
     this.cancel.addEventListener("click", () => this.remove());
     this.find("retry").addEventListener("click", () => this.again());
     this.say(words.waiting);
+    if (!batch) this.list();
+  }
+
+  // Give it a line of its own.
+  list() {
     document.getElementById("uploads").append(this.row);
   }
 
@@ -139,7 +155,7 @@ class Upload {
     if (this.folder) body.append("folder", this.folder);
     const request = new XMLHttpRequest();
     this.request = request;
-    request.open("POST", this.isBulk ? `${form.action}?bulk=1` : form.action);
+    request.open("POST", this.batch ? `${form.action}?bulk=1` : form.action);
     request.setRequestHeader("Accept", "application/json");
     request.setRequestHeader("X-CSRFToken", form.elements.csrf_token.value);
     request.upload.addEventListener("progress", (event) => this.progress(event));
@@ -176,13 +192,19 @@ class Upload {
     this.request = null;
     this.row.dataset.state = "waiting";
     this.say(why ?? words.waiting);
-    setTimeout(() => this.row.isConnected && this.again(), 1000 * seconds);
+    setTimeout(() => (this.batch || this.row.isConnected) && this.again(), 1000 * seconds);
     running -= 1;
     next();
   }
 
   onStored(stored) {
     this.row.dataset.state = "done";
+    if (this.batch) {
+      this.batch.onStored(Boolean(stored.duplicate_of));
+      this.row.remove();
+      finished(true);
+      return;
+    }
     this.say(stored.duplicate_of ? `${words.duplicate} ` : words.done);
     if (stored.duplicate_of) {
       const link = document.createElement("a");
@@ -205,6 +227,11 @@ class Upload {
     this.row.dataset.state = "failed";
     this.say(message);
     this.find("retry").hidden = !isWorthRetrying;
+    if (this.batch) {
+      this.isCountedAsFailed = true;
+      this.batch.onFailed();
+      this.list();
+    }
     this.dismissable();
   }
 
@@ -214,6 +241,10 @@ class Upload {
   }
 
   again() {
+    if (this.isCountedAsFailed) {
+      this.isCountedAsFailed = false;
+      this.batch.onAgain();
+    }
     this.find("retry").hidden = true;
     this.find("progress").removeAttribute("value");
     this.row.dataset.state = "waiting";

@@ -138,3 +138,21 @@ def test_a_row_that_leaves_the_page_takes_its_question_along(resting: Visit, ope
 
 def is_poll_of(name: str, request: Request) -> bool:
     return f"{name.removeprefix('document-')}/status" in request.url
+
+
+def test_many_files_have_one_line(resting: Visit, open_page: NewPage, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.md" for number in range(24)]
+    for number, path in enumerate(paths):
+        path.write_text(f"Text number {number}." if number else "")
+    page = open_page(resting)
+    upload(page, *paths)
+    lines = page.locator("#uploads > li")
+    expect(lines.first).to_contain_text(
+        "23 of 24 files uploaded. They are processed one after the other.", timeout=READY
+    )
+    expect(lines.first).to_contain_text("Not uploaded: 1, listed below.")
+    # The empty one is listed by its name.
+    expect(lines).to_have_count(2)
+    expect(lines.last).to_contain_text("0.md")
+    lines.first.get_by_role("button", name="Remove this line").click()
+    expect(lines).to_have_count(1)
