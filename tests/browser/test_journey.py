@@ -269,7 +269,7 @@ def test_deleting_asks_in_a_dialog(working: Visit, open_page: NewPage, files: Pa
 
 def test_a_choice_of_colours_is_kept_without_a_flash(working: Visit, open_page: NewPage) -> None:
     page = open_page(working, color_scheme="light")
-    page.locator("[data-menu] summary").click()
+    page.locator(".topbar [data-menu] summary").click()
     page.get_by_role("button", name="Dark").click()
     assert page.locator("html").get_attribute("data-theme") == "dark"
     page.reload()

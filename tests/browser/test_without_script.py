@@ -133,7 +133,7 @@ def tab_to(page: Page, element_id: str, steps_max: int = 80) -> None:
 
 def test_escape_closes_the_menu_and_gives_the_focus_back(working: Visit, open_page: NewPage) -> None:
     page = open_page(working)
-    summary = page.locator("[data-menu] summary")
+    summary = page.locator(".topbar [data-menu] summary")
     summary.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
