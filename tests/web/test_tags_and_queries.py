@@ -53,9 +53,31 @@ def test_what_is_no_list_of_tags_changes_nothing(program: Program, shelf: list[s
     assert read_json(program.get(f"/documents/{shelf[0]}"))["tags"] == ["kept"]
 
 
+def test_people_add_and_remove_tags_on_the_page(browser: Browser, program: Program, shelf: list[str]) -> None:
+    address = f"/documents/{shelf[0]}/tags"
+    assert patch(program, shelf[1], {"tags": ["Tax/2025"]})[0] == 200
+    assert '<option value="Tax/2025">' in browser.get(f"/documents/{shelf[0]}").text
+    added = browser.post(address, data={"add": "Tax/2025"}, headers=HX).text
+    assert 'aria-label="Remove the tag Tax/2025"' in added
+    assert '<option value="Tax/2025">' not in added
+    assert browser.post(address, data={"add": "to pay"}).status_code == 303
+    assert read_json(program.get(f"/documents/{shelf[0]}"))["tags"] == ["Tax/2025", "to pay"]
+    assert "Remove the tag Tax/2025" not in browser.post(address, data={"remove": "tax/2025"}, headers=HX).text
+    for wrong in ({}, {"add": " "}, {"add": "x" * 101}, {"add": "a\0b"}):
+        assert browser.post(address, data=wrong).status_code == 422
+    assert read_json(program.get(f"/documents/{shelf[0]}"))["tags"] == ["to pay"]
+    assert read_json(program.get(f"/documents/{shelf[1]}"))["tags"] == ["Tax/2025"]
+
+
 def test_a_viewer_sets_no_tags(people: People, shelf: list[str]) -> None:
     viewer = people.program("viewer")
     assert patch(viewer, shelf[0], {"tags": ["mine"]})[0] == 403
+    assert (
+        people.browser("viewer", email="v@example.org")
+        .post(f"/documents/{shelf[0]}/tags", data={"add": "a"})
+        .status_code
+        == 403
+    )
 
 
 def test_a_filter_narrows_a_search(program: Program, shelf: list[str]) -> None:

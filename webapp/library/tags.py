@@ -48,6 +48,23 @@ def replace(org_id: UUID, document_id: UUID, names: Sequence[str]) -> None:
         session().execute(postgresql.insert(_document_tags).on_conflict_do_nothing(), rows)
 
 
+def add(org_id: UUID, document_id: UUID, name: str) -> None:
+    """Give a document one more tag; BadValue where the name can be none, or the document has TAGS_MAX."""
+    replace(org_id, document_id, [*of_document(org_id, document_id), name])
+
+
+def remove(org_id: UUID, document_id: UUID, name: str) -> None:
+    """Take a tag from a document; nothing where it does not have it."""
+    word = tag_of(name)
+    replace(org_id, document_id, [each for each in of_document(org_id, document_id) if tag_of(each) != word])
+
+
+def known(org_id: UUID, most: int = 200) -> list[str]:
+    """The names of an org's tags, in alphabetical order."""
+    names = select(_tags.c.name).where(_tags.c.org_id == org_id).order_by(_tags.c.word).limit(most)
+    return list(session().scalars(names))
+
+
 def _ids(org_id: UUID, wanted: dict[str, str]) -> list[UUID]:
     if not wanted:
         return []

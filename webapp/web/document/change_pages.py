@@ -47,6 +47,36 @@ def change(document_id: UUID) -> Response:
     return make_response(redirect(url_for("document.show", document_id=document_id), 303))
 
 
+@pages.post("/tags")
+def change_tags(document_id: UUID) -> Response:
+    """Add or remove one tag, from the document's page."""
+    org = org_id()
+    with reading(org):
+        get_document(document_id)
+    added, removed = request.form.get("add", "").strip(), request.form.get("remove", "")
+    if not added and not removed:
+        raise Problem(422, detail="Type the name of a tag.")
+    if not _is_text(added + removed):
+        raise Problem(422, detail=_WANTED)
+    try:
+        with transaction(org):
+            transitions.lock(document_id, org)
+            if added:
+                tags.add(org, document_id, added)
+            if removed:
+                tags.remove(org, document_id, removed)
+    except BadValue as error:
+        detail = f"A tag has 1 to {TAG_CHARACTERS_MAX} characters, and a document {tags.TAGS_MAX} tags at most."
+        raise Problem(422, detail=detail) from error
+    except transitions.DocumentMissing as error:
+        raise Problem(404) from error
+    if not fragments.wants_fragment():
+        return make_response(redirect(url_for("document.show", document_id=document_id, _anchor="tags"), 303))
+    with reading(org):
+        shown = {"tags": tags.of_document(org, document_id), "known_tags": tags.known(org)}
+        return fragments.replacing("document/_tags.html", document=get_document(document_id), is_changed=True, **shown)
+
+
 def _tags() -> list[str]:
     """The tags, out of a JSON object or a form; 400 for whatever else is to be changed."""
     if (request.content_length or 0) > _BODY_BYTES_MAX:

@@ -352,6 +352,7 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "live": found.view,
         "part_count": found.counts["parts"],
         "tags": found.tags,
+        "known_tags": found.known_tags,
         "page_counts": found.pages,
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,

@@ -50,6 +50,8 @@ class ShownResult:
     pages_in_part: int = 0
     """How many pages were read in part."""
     tags: Sequence[str] = ()
+    known_tags: Sequence[str] = ()
+    """Tags of the org, to be suggested."""
 
     @property
     def document(self) -> Document:
@@ -116,7 +118,7 @@ def find(document_id: UUID) -> ShownResult:
             "chunks": passages.count(org, document_id),
             "connections": connections.count(org, document_id),
         }
-        tag_names = tags.of_document(org, document_id)
+        tag_names, known_tags = tags.of_document(org, document_id), tags.known(org)
     return ShownResult(
         view,
         published.finished_at if published else None,
@@ -125,6 +127,7 @@ def find(document_id: UUID) -> ShownResult:
         has_words,
         in_part,
         tag_names,
+        known_tags,
     )
 
 
