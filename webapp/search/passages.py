@@ -44,6 +44,21 @@ def number_of(org_id: UUID, document_id: UUID, chunk_id: UUID) -> int | None:
     return session().scalar(found)
 
 
+def numbers_of(org_id: UUID, ids: Collection[UUID]) -> dict[UUID, int]:
+    """The places of some passages in their documents; those that are gone are left out."""
+    found: dict[UUID, int] = {}
+    for part in batches(ids, _IDS_PER_STATEMENT):
+        rows = select(Chunk.id, Chunk.ordinal).where(Chunk.org_id == org_id, Chunk.id.in_(part))
+        found.update((row.id, row.ordinal) for row in session().execute(rows))
+    return found
+
+
+def get(org_id: UUID, document_id: UUID, chunk_id: UUID) -> Chunk | None:
+    """A passage of a document, without its vector, if it is still there."""
+    found = select(Chunk).where(Chunk.org_id == org_id, Chunk.document_id == document_id, Chunk.id == chunk_id)
+    return session().scalar(found.options(defer(Chunk.embedding)))
+
+
 def count(org_id: UUID, document_id: UUID) -> int:
     """How many passages a document has."""
     found = select(func.count()).where(Chunk.org_id == org_id, Chunk.document_id == document_id)
