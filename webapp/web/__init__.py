@@ -40,7 +40,7 @@ from webapp.web.parameters import init_parameters
 from webapp.web.query_mistakes import init_mistakes
 from webapp.web.rates import init_rates
 from webapp.web.reads import init_reads
-from webapp.web.search import search_pages
+from webapp.web.search import search_pages, suggestion_pages
 from webapp.web.security import init_security
 
 _PAGES = (
@@ -65,6 +65,7 @@ _PAGES = (
     search_pages,
     session_pages,
     stage_pages,
+    suggestion_pages,
     throughput_pages,
     token_pages,
     upload_pages,

@@ -14,8 +14,10 @@ from webapp.search.places import WordAt, find_run, placed_words
 from webapp.search.snippet import snippet
 
 # What the page's own marks may look like: all other attributes are removed from a text.
-MARK_ATTRIBUTES = {"span": {"class": {"here"}, "id": {"passage"}}}
+MARK_ATTRIBUTES = {"span": {"class": {"here"}, "id": {"passage"}}, "mark": {"id": {"passage"}}}
 MARK_TAGS = frozenset({"span", "mark"})
+# Matches within so many words are seen together.
+WORDS_NEAR = 30
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ class _Place:
         self.tokens[self.index] = Token(kind, "", 0, content=html)
 
 
+@dataclass(frozen=True, slots=True)
+class _MarkedWord:
+    """A word of the passage in its token; `is_target` where the page is to be scrolled to it."""
+
+    place: _Place
+    at: WordAt
+    is_match: bool
+    is_target: bool
+
+
 def mark(texts: Sequence[list[Token]], marking: Marking) -> bool:
     """Mark the passage in texts that follow each other; whether it was found."""
     placed = [
@@ -55,16 +67,29 @@ def mark(texts: Sequence[list[Token]], marking: Marking) -> bool:
     run = find_run([word.word for _, word in placed], marking.passage)
     if run is None:
         return False
-    marked = placed[run.start : run.end]
-    for _, found in groupby(marked, key=lambda each: id(each[0])):
+    words = _words(placed[run.start : run.end], marking.looked_for)
+    for _, found in groupby(words, key=lambda each: id(each.place)):
         of_token = list(found)
-        place, words = of_token[0][0], [word for _, word in of_token]
-        is_first, is_last = of_token[0] is marked[0], of_token[-1] is marked[-1]
+        content = of_token[0].place.token.content
         # Spaces between two pieces of the passage belong to it.
-        start = words[0].start if is_first else 0
-        end = words[-1].end if is_last else len(place.token.content)
-        place.replace(_marked(place.token.content, (start, end), words, marking.looked_for, is_first=is_first))
+        start = of_token[0].at.start if of_token[0] is words[0] else 0
+        end = of_token[-1].at.end if of_token[-1] is words[-1] else len(content)
+        of_token[0].place.replace(_marked(content, start, end, of_token))
     return True
+
+
+def _words(placed: Sequence[tuple[_Place, WordAt]], looked_for: Sequence[str]) -> list[_MarkedWord]:
+    matches = [_is_looked_for(place.token.content[word.start : word.end], looked_for) for place, word in placed]
+    target = _target([number for number, is_match in enumerate(matches) if is_match])
+    return [
+        _MarkedWord(place, word, is_match, number == target)
+        for number, ((place, word), is_match) in enumerate(zip(placed, matches, strict=True))
+    ]
+
+
+def _target(matches: Sequence[int]) -> int:
+    """The first of the matches that are nearest to each other; the first word where there are none."""
+    return max(matches, key=lambda first: sum(first <= each < first + WORDS_NEAR for each in matches), default=0)
 
 
 def _places(tokens: list[Token]) -> Iterator[_Place]:
@@ -75,21 +100,20 @@ def _places(tokens: list[Token]) -> Iterator[_Place]:
             yield _Place(tokens, index)
 
 
-def _marked(
-    text: str, span: tuple[int, int], words: Sequence[WordAt], looked_for: Sequence[str], *, is_first: bool
-) -> str:
+def _marked(text: str, start: int, end: int, words: Sequence[_MarkedWord]) -> str:
     """A text as HTML, with a span of it marked as the passage."""
-    start, end = span
     if text[end:].strip() and not any(map(str.isalnum, text[end:])):
         # The full stop belongs to the sentence.
         end = len(text)
     pieces, at = [], start
     for word in words:
-        if _is_looked_for(text[word.start : word.end], looked_for):
-            pieces += [str(escape(text[at : word.start])), f"<mark>{escape(text[word.start : word.end])}</mark>"]
-            at = word.end
-    pieces.append(str(escape(text[at:end])))
-    opening = '<span class="here" id="passage">' if is_first else '<span class="here">'
+        if word.is_match:
+            opening = '<mark id="passage">' if word.is_target else "<mark>"
+            pieces += [escape(text[at : word.at.start]), opening, escape(text[word.at.start : word.at.end]), "</mark>"]
+            at = word.at.end
+    pieces.append(escape(text[at:end]))
+    is_target = any(word.is_target and not word.is_match for word in words)
+    opening = '<span class="here" id="passage">' if is_target else '<span class="here">'
     return f"{escape(text[:start])}{opening}{''.join(pieces)}</span>{escape(text[end:])}"
 
 

@@ -11,6 +11,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "library.index": _LIBRARY,
     "library.listing": _LIBRARY,
     "search.show": ("q", "document", "filters", "cursor", "limit"),
+    "suggestions.show": ("q",),
     "upload.create": ("language", "bulk"),
     "reprocess.confirm": ("q", "folder", "status"),
     "reprocess.matching": ("q", "folder", "status"),
