@@ -21,7 +21,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "document.parts": _LIST,
     "document.reprocess": ("language",),
     "readings.show": _LIST,
-    "connections.show": (*_LIST, "kind"),
+    "connections.show": (*_LIST, "kind", "other"),
     "page_view.show": ("passage", "words", "q"),
     "picture.page": ("size",),
     "jobs.index": ("q", "status", "stage", "code", "resolution", "cursor"),

@@ -304,9 +304,14 @@ def _sections(found: ShownResult) -> list[Section]:
         Section("tables", url("tables"), found.counts["tables"]),
         *_page_section(found),
         Section("passages", url("chunks"), found.counts["chunks"]),
-        Section("connections", url_for("connections.show", document_id=found.document.id), found.counts["connections"]),
+        Section("connections", url_for("connections.show", document_id=found.document.id), _connection_count(found)),
         Section("runs", url("runs"), found.counts["runs"]),
     ]
+
+
+def _connection_count(found: ShownResult) -> int | None:
+    """None while they are looked for and none is known: 0 would say that there are none."""
+    return found.counts["connections"] or (None if found.is_looking else 0)
 
 
 def _page_section(found: ShownResult) -> list[Section]:
