@@ -22,7 +22,8 @@ def sides(connected: Connected, shared: Sequence[str]) -> Sides:
         return _around(own, shared), _around(other, shared)
     if connected.kind is Kind.NEAR_DUPLICATE:
         # All is in both: what is marked is in one of them alone.
-        return snippet(own, _telling(own) - _telling(other)), snippet(other, _telling(other) - _telling(own))
+        in_own, in_other = set(words_of(own)), set(words_of(other))
+        return snippet(own, in_own - in_other), snippet(other, in_other - in_own)
     common = _telling(own) & _telling(other)
     return snippet(own, common), snippet(other, common)
 
