@@ -33,8 +33,11 @@ _NUMBERED = re.compile(r"^\d+(?:\.\d+)+\. (\S.{10,150}\?)$", re.MULTILINE)
 def main() -> None:
     """Print it for some shares of the question's words that a sentence must have, and leads over other documents."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("files", type=Path, nargs="*")
     options = parser.parse_args()
+    if not options.files:
+        parser.print_usage()
+        return
     asked = [text for path in options.files for text in _texts(path)]
     embedder = LocalEmbedder(ROOT / ".cache" / "models", threads=2)
     with place("sqlite") as at:

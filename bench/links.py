@@ -28,8 +28,11 @@ COSINES = (0.55, 0.6, 0.65, 0.68, 0.7, 0.75, 0.8)
 def main() -> None:
     """Print it for some cosines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("folders", type=Path, nargs="*")
     options = parser.parse_args()
+    if len(options.folders) < 2:
+        parser.print_usage()
+        return
     embedder = LocalEmbedder(ROOT / ".cache" / "models", threads=2)
     found = [[_passages(path) for path in sorted(folder.iterdir())] for folder in options.folders]
     vectors = [[np.asarray(of_texts.embed(embedder, text), dtype=np.float32) for text in texts] for texts in found]

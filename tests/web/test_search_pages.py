@@ -134,7 +134,8 @@ def test_filters_alone_list_documents(browser: Browser, program: Program, shelf:
     assert "1 document with these filters" in page
     assert f'href="/documents/{shelf[1]}" data-hit' in page
     assert "No document has these filters" in browser.get("/search?q=kind:epub").text
-    assert "Add a word to search for" in browser.get("/search?q=-draft").text
+    for q in ("-draft", "kind:pdf+-draft"):
+        assert "Add a word to search for" in browser.get(f"/search?q={q}").text
 
 
 def test_one_document_must_be_ones_own(people: People, program: Program, shelf: list[str]) -> None:

@@ -1,6 +1,5 @@
 """What two connected passages have in common, marked in both: a value, or words."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from webapp.pipeline.markdown import plain
@@ -34,25 +33,37 @@ def _telling(text: str) -> set[str]:
 
 def _around(text: str, values: Sequence[str]) -> Sequence[SnippetPart]:
     """A piece of a text with the first of these values in its middle; each value in it is marked."""
-    # Values are kept without spaces, in small letters.
-    pattern = re.compile("|".join(r"\s?".join(map(re.escape, value)) for value in values), re.IGNORECASE)
-    first = pattern.search(text)
-    if first is None:
+    found = sorted(_spans(text, values))
+    if not found:
         return snippet(text, ())
-    start, end = max(0, first.start() - AROUND_CHARACTERS), min(len(text), first.end() + AROUND_CHARACTERS)
+    start, end = max(0, found[0][0] - AROUND_CHARACTERS), min(len(text), found[0][1] + AROUND_CHARACTERS)
     start = text.rfind(" ", 0, start) + 1 if start else 0
     gap = text.find(" ", end)
-    return tuple(_parts(text, start, len(text) if gap < 0 else gap, pattern))
+    return tuple(_parts(text, start, len(text) if gap < 0 else gap, found))
 
 
-def _parts(text: str, start: int, end: int, pattern: re.Pattern[str]) -> Iterator[SnippetPart]:
+def _spans(text: str, values: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where values are in a text: they are kept in small letters, and accounts without their spaces."""
+    letters = [
+        (folded, place) for place, letter in enumerate(text) if not letter.isspace() for folded in letter.casefold()
+    ]
+    compact = "".join(folded for folded, _ in letters)
+    for value in filter(None, ("".join(value.split()) for value in values)):
+        at = compact.find(value)
+        while at >= 0:
+            yield letters[at][1], letters[at + len(value) - 1][1] + 1
+            at = compact.find(value, at + len(value))
+
+
+def _parts(text: str, start: int, end: int, marked: Sequence[tuple[int, int]]) -> Iterator[SnippetPart]:
     if start:
         yield SnippetPart("… ")
     at = start
-    for found in pattern.finditer(text, start, end):
-        yield SnippetPart(text[at : found.start()])
-        yield SnippetPart(found[0], is_match=True)
-        at = found.end()
+    for first, after in marked:
+        if at <= first and after <= end:
+            yield SnippetPart(text[at:first])
+            yield SnippetPart(text[first:after], is_match=True)
+            at = after
     yield SnippetPart(text[at:end])
     if end < len(text):
         yield SnippetPart(" …")

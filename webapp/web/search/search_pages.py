@@ -123,7 +123,7 @@ def _answer(asked: Asked, shown: Shown) -> Response:
         q=asked.q,
         document_id=asked.document_id,
         shown=shown,
-        is_only_without=bool(asked.query.groups) and not any(not each.is_excluded for each in asked.query.groups),
+        is_only_without=bool(asked.query.contents) and all(each.is_excluded for each in asked.query.contents),
         is_continued="cursor" in request.args,
         first_url=url_for("search.show", **around),
         next_url=url_for("search.show", **around, cursor=cursor) if cursor else None,
