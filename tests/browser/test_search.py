@@ -12,10 +12,11 @@ from tests.browser.test_journey import READY, row, upload
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
-# How far the words are from the upper edge of what is seen, as a share of its height.
-_PLACE = """() => {
-  const words = document.evaluate("//article//text()[contains(., 'wobbulator')]", document, null, 9).singleNodeValue;
-  return words.parentElement.getBoundingClientRect().top / innerHeight;
+# Whether the marked word is in sight, and nothing lies over it.
+_IN_SIGHT = """() => {
+  const mark = [...document.querySelectorAll("article .here mark")].find((each) => each.textContent == "wobbulator");
+  const box = mark?.getBoundingClientRect();
+  return Boolean(box) && document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2) === mark;
 }"""
 
 
@@ -34,7 +35,30 @@ def test_a_click_lands_at_the_words(working: Visit, open_page: NewPage, tmp_path
     expect(page.locator("#q")).to_have_value("wobbulator hums/")
     page.locator("#hits a.passage-source").first.click()
     page.wait_for_url("**/documents/**")
-    page.wait_for_function(f"(() => {{ const place = ({_PLACE})(); return place >= 0 && place < 1; }})()")
+    page.wait_for_function(_IN_SIGHT)
+    page.set_viewport_size({"width": 390, "height": 800})
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_function(_IN_SIGHT)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator("#passage-picture").click()
+    expect(page.locator("svg.leaf-marks rect").first).to_be_visible()
+    page.goto("/search")
+    page.locator("#q").press_sequentially("wobbulator -kind:inv")
+    option = page.locator("#q-suggestions [role=option]").first
+    expect(option).to_contain_text("kind:invoice")
+    page.locator("#q").press("ArrowDown")
+    expect(page.locator("#q")).to_have_attribute("aria-activedescendant", "suggestion-1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#q")).to_have_value("wobbulator -kind:invoice ")
+    page.keyboard.press("Enter")
+    expect(page.locator("#hits [data-hit]").first).to_be_visible()
+    page.locator("h1").click()
+    page.keyboard.press("j")
+    expect(page.locator("#hits [data-hit]").first).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_function(_IN_SIGHT)
 
 
 def test_keys_go_from_row_to_row_and_from_page_to_page(working: Visit, open_page: NewPage, files: Path) -> None:

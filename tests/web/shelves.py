@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
+from itertools import count
 from typing import Any
 
 from flask import Flask
@@ -59,12 +60,14 @@ def notes(number: int) -> File:
     return f"note-{number:03}.md", NOTES + f"\nNumber {number}.\n".encode()
 
 
-def work_off(app: Flask) -> None:
-    """Process everything that waits."""
+def work_off(app: Flask, jobs: int | None = None) -> None:
+    """Process everything that waits, or so many jobs."""
     found = services_of(app)
     attempts = Attempts(found, ExecutionPolicy.of(found.settings), HANDLERS)
     with app.app_context():
-        while claimed := attempts.claim("tests"):
+        for _ in count() if jobs is None else range(jobs):
+            if not (claimed := attempts.claim("tests")):
+                break
             attempts.run(claimed[0], threading.Event())
 
 

@@ -116,6 +116,9 @@ def test_small_pictures_are_given_up_early_and_each_org_has_a_share(
             asked.append((timeout_seconds, org))
             return None
 
+        def words(self, source: Path, number: int, *, timeout_seconds: float, org: str = "") -> None:
+            raise AssertionError("a picture needs no words")
+
     providers = replace(services.providers, artist=Listening())
     monkeypatch.setitem(app.extensions, "docmill", replace(services, providers=providers))
     program.get(f"/documents/{report}/pages/1.png?size=small")
@@ -137,7 +140,7 @@ def test_the_page_shows_small_pictures_of_the_pages_whose_text_it_shows(browser:
     page = browser.get(f"/documents/{report}").text
     for number in (1, 2, 3):
         assert f'src="/documents/{report}/pages/{number}.png?size=small" alt="Picture of page {number}"' in page
-        assert f'href="/documents/{report}/pages/{number}.png"' in page
+        assert f'href="/documents/{report}/pages/{number}"' in page
         assert f'href="#page-{number}"' in page
     assert page.count('loading="lazy"') == 3
 
@@ -147,3 +150,24 @@ def test_text_files_show_none(app: Flask, people: People, browser: Browser) -> N
     [text] = shelve(people.program(), ("notes.md", NOTES))
     work_off(app)
     assert "leaf" not in browser.get(f"/documents/{text}").text.partition("<main")[2]
+
+
+def test_a_passage_is_marked_on_its_page(program: Program, report: str, people: People) -> None:
+    [hit, *_] = read_json(program.get(f"/search?q=lighthouse&document={report}"))["hits"]
+    number = hit["page_from"]
+    path = f"/documents/{report}/pages/{number}?passage={hit['chunk_id']}"
+    body = read_json(program.get(path))
+    width, height = body["size"]
+    assert body["marks"]
+    assert all(0 <= x < x + w <= width and 0 <= y < y + h <= height for x, y, w, h in body["marks"])
+    # One box a line, not a word, each below the other.
+    tops = [y for _, y, _, _ in body["marks"]]
+    assert tops == sorted(tops)
+    assert len(tops) < len(hit["text"].split()) / 3
+    assert read_json(program.get(f"/documents/{report}/pages/{number}"))["marks"] == []
+    page = people.browser().get(f"{path}&q=lighthouse").text
+    assert page.count("<rect ") > len(tops)
+    assert f'src="/documents/{report}/pages/{number}.png"' in page
+    assert "is not known" in people.browser().get(f"/documents/{report}/pages/1?words=a+wobbulator+hums").text
+    assert program.get(f"/documents/{report}/pages/9").status_code == 404
+    assert people.program(org="Theirs").get(path).status_code == 404

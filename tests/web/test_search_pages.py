@@ -7,7 +7,6 @@ from tests import samples
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import NOTES, read_json, shelve, use_hashed_words, work_off
-from webapp.web.search.landing import landing
 
 
 @pytest.fixture
@@ -22,11 +21,11 @@ def shelf(app: Flask, program: Program) -> list[str]:
 def test_a_hit_shows_where_it_is_and_why(browser: Browser, shelf: list[str]) -> None:
     page = browser.get("/search?q=wheat").text
     assert "<mark>Wheat</mark> is ground between stones." in page
-    assert f"/documents/{shelf[0]}/chunks?passage=" in page
+    assert f"/documents/{shelf[0]}?passage=" in page
     assert "Milling notes" in page
     assert "# Milling" not in page
     paged = browser.get("/search?q=lighthouse").text
-    assert f"/documents/{shelf[1]}?page=" in paged
+    assert f"/documents/{shelf[1]}?passage=" in paged
     assert "Page 1" in paged
 
 
@@ -96,18 +95,65 @@ def test_a_lone_surrogate_is_no_fault(program: Program) -> None:
     assert program.get("/search?q=%ED%A0%80").status_code == 200
 
 
-def test_a_hit_leads_to_its_words(browser: Browser, shelf: list[str]) -> None:
-    page = browser.get("/search?q=stones").text
-    assert ":~:text=ground%20between%20stones." in page
-    assert "#page-1:~:text=" in browser.get("/search?q=lighthouse").text
+def test_hits_are_grouped_with_filters_beside_them(app: Flask, browser: Browser, program: Program) -> None:
+    use_hashed_words(app)
+    notes, letter, page = shelve(
+        program,
+        ("notes.md", NOTES),
+        ("letter.txt", b"Dear Ana, the wheat is here. Kind regards."),
+        ("page.html", b"<title>Of wheat</title><p>Wheat, and wheat again.</p>"),
+    )
+    work_off(app)
+    program.client.patch(f"/documents/{notes}", json={"tags": ["to mill"]}, headers=program.headers)
+
+    body = read_json(program.get("/search?q=wheat&filters=1"))
+    counted = body["filters"]
+    assert counted["counted"] == 3
+    assert {"value": "to mill", "term": 'tag:"to mill"', "count": 1} in counted["tag"]
+    assert {each["document_id"]: each["count"] for each in counted["document"]} == {notes: 1, letter: 1, page: 1}
+    assert "filters" not in read_json(program.get("/search?q=wheat"))
+    inside = read_json(program.get(f"/search?q=wheat&document={letter}"))
+    assert [hit["document_id"] for hit in inside["hits"]] == [letter]
+    assert read_json(program.get(f"/search?q=wheat+-in:letter&document={letter}"))["hits"] == []
+
+    html = browser.get("/search?q=wheat").text
+    assert html.count('<li class="hit-group">') == 3
+    assert "counted over the best 3" in html
+    assert "q=wheat+tag:%22to+mill%22" in html
+    narrowed = browser.get(f"/search?q=wheat+tag:%22to+mill%22&document={notes}").text
+    assert f'href="/search?q=wheat&amp;document={notes}"' in narrowed
+    assert 'href="/search?q=wheat+tag:%22to+mill%22"' in narrowed
+    assert narrowed.count('<li class="hit-group">') == 1
+    assert f'name="document" value="{notes}"' in narrowed
 
 
-def test_a_landing_names_words_of_one_block() -> None:
-    assert landing("# Rye\n\n| Flour | dark-brown rye, 5 % |\n|---|---|", ["brown"]) == (
-        ":~:text=dark%2Dbrown%20rye%2C%205%20%25"
+def test_filters_alone_list_documents(browser: Browser, program: Program, shelf: list[str]) -> None:
+    body = read_json(program.get("/search?q=kind:pdf"))
+    assert ([each["id"] for each in body["documents"]], body["hits"]) == ([shelf[1]], [])
+    page = browser.get("/search?q=kind:pdf").text
+    assert "1 document with these filters" in page
+    assert f'href="/documents/{shelf[1]}" data-hit' in page
+    assert "No document has these filters" in browser.get("/search?q=kind:epub").text
+    for q in ("-draft", "kind:pdf+-draft"):
+        assert "Add a word to search for" in browser.get(f"/search?q={q}").text
+
+
+def test_one_document_must_be_ones_own(people: People, program: Program, shelf: list[str]) -> None:
+    assert people.program(org="Theirs").get(f"/search?q=wheat&document={shelf[0]}").status_code == 404
+    assert program.get("/search?q=wheat&document=7").status_code == 422
+    first = read_json(program.get(f"/search?q=lighthouse&limit=1&document={shelf[1]}"))
+    assert program.get(f"/search?q=lighthouse&limit=1&cursor={first['next_cursor']}").status_code == 422
+
+
+def test_a_clear_answer_is_shown_large(app: Flask, browser: Browser, program: Program) -> None:
+    use_hashed_words(app)
+    shelve(
+        program,
+        ("lease.txt", b"The flat is on the first floor.\n\nThe lease of the flat ends on the last day of May 2027."),
+        ("other.txt", b"A lease is a contract. Bread is baked at night."),
     )
-    assert landing("one\ntwo three four five six seven eight nine ten eleven", ["six"]) == (
-        ":~:text=four%20five%20six%20seven%20eight%20nine%20ten%20eleven"
-    )
-    assert landing("A first line.\nA second one.", []) == ":~:text=A%20first%20line."
-    assert landing("---", ["x"]) == ""
+    work_off(app)
+    page = browser.get("/search?q=when+does+the+lease+of+the+flat+ends").text
+    assert '<blockquote class="best-sentence">' in page
+    assert "on the last day of May 2027." in page
+    assert "best-sentence" not in browser.get("/search?q=bread+and+stones").text

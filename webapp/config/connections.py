@@ -13,12 +13,13 @@ class ConnectionSettings(Group):
     prefix = "connection_"
 
     neighbours: int
-    threshold: float
+    threshold: float | None
+    """None: as measured for the model."""
 
 
 def read(env: Reader) -> ConnectionSettings:
     """Read and check this group."""
     return ConnectionSettings(
         neighbours=env.whole("CONNECTION_NEIGHBOURS", 5, most=50),
-        threshold=env.share("CONNECTION_THRESHOLD", 0.55),
+        threshold=env.share("CONNECTION_THRESHOLD", 0.0) or None,
     )

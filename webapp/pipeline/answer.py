@@ -47,12 +47,14 @@ class TooManyQuestions(Exception):
     """This process writes as many answers as it may."""
 
 
-def ask(services: Services, answerer: Answerer, org_id: UUID, question: str) -> str | None:
+def ask(
+    services: Services, answerer: Answerer, org_id: UUID, question: str, document_id: UUID | None = None
+) -> str | None:
     """Have a question answered, and return the answer's key; None where no passage was found. NotAsked.
 
-    Mistake for a question that is no query; TooManyQuestions.
+    With `document_id` from that document alone. Mistake for a question that is no query; TooManyQuestions.
     """
-    passages = _passages(find(services, org_id, question, PASSAGES).hits)
+    passages = _passages(find(services, org_id, question, PASSAGES, document_id=document_id).hits)
     if not passages:
         return None
     told = "\n".join([answerer.version, answerer.options_key(), *question.casefold().split()])

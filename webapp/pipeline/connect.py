@@ -21,10 +21,9 @@ from webapp.pipeline.unsaved import Stored
 from webapp.runs.stages import CONNECT, DETECT_CONNECTIONS
 from webapp.search import connections, neighbours, passages, values
 from webapp.search.connections import Kind, Link
+from webapp.search.link_floors import link_floor_of
 from webapp.search.neighbours import Near, Nearest
 
-# Similarity of passages that are nearly the same: a quotation, boilerplate, another version.
-NEAR_DUPLICATE = 0.97
 SOURCES_PER_QUERY = 200
 # Nothing is paid for here, so more attempts cost nothing.
 ATTEMPTS_LEAST = 3
@@ -74,11 +73,12 @@ def _published(context: StageContext) -> str | None:
 def _near(context: StageContext, model: str) -> Iterator[Link]:
     found = list(_by_index(context, model) if _has_index(context, model) else _by_comparing(context, model))
     with db.reading(context.org_id):
-        empty = passages.without_words(context.org_id, {end for near in found for end in (near.source, near.target)})
+        scraps = passages.scraps(context.org_id, {end for near in found for end in (near.source, near.target)})
+    same_text = link_floor_of(model).same_text
     for near in found:
-        if near.source in empty or near.target in empty:
+        if near.source in scraps or near.target in scraps:
             continue
-        kind = Kind.NEAR_DUPLICATE if near.score >= NEAR_DUPLICATE else Kind.SIMILAR
+        kind = Kind.NEAR_DUPLICATE if near.score >= same_text else Kind.SIMILAR
         yield Link(near.source, near.target, near.document_id, kind, near.score)
 
 
@@ -92,7 +92,7 @@ def _by_comparing(context: StageContext, model: str) -> list[Near]:
     org_id, document_id = context.org_id, context.document_id
     with db.reading(org_id):
         own = neighbours.of_document(org_id, document_id, model)
-    nearest, after = Nearest(own, context.linking), None
+    nearest, after = Nearest(own, context.linking, model), None
     while True:
         context.check()
         with db.reading(org_id):
@@ -118,8 +118,11 @@ def _sharing(context: StageContext) -> Iterator[Link]:
     """Links by shared values, the rarest first, limited for each passage."""
     with db.reading(context.org_id):
         found = values.shared(context.org_id, context.document_id)
+        scraps = passages.scraps(context.org_id, {end for each in found for end in (each.source, each.target)})
     best: dict[tuple[UUID, UUID], values.Shared] = {}
     for each in found:
+        if each.source in scraps or each.target in scraps:
+            continue
         key = (each.source, each.target)
         if key not in best or each.rarity > best[key].rarity:
             best[key] = each

@@ -38,14 +38,23 @@ class SearchResult:
     """The number of the next hit; None where there are no more."""
     marked: Sequence[str] = ()
     """The words that were looked for."""
+    passages: Sequence[UUID] = ()
+    """All passages that were found, best first, of which `hits` are some."""
 
 
 def find(
-    services: Services, org_id: UUID, text: str, limit: int = LIMIT, *, start: int = 0, may_be_late: bool = False
+    services: Services,
+    org_id: UUID,
+    text: str,
+    limit: int = LIMIT,
+    *,
+    start: int = 0,
+    document_id: UUID | None = None,
+    may_be_late: bool = False,
 ) -> SearchResult:
     """Search an org's published passages, perhaps as they were some seconds ago; Mistake for a query that is wrong.
 
-    No transaction is open while the query is embedded.
+    With `document_id`, those of one document alone. No transaction is open while the query is embedded.
     """
     query = parse(text)
     wanted = wanted_of(query)
@@ -64,7 +73,7 @@ def find(
     limit = min(limit, LIMIT_MAX)
 
     def read() -> FoundHits:
-        return search(_scope(org_id, query), wanted, known, limit, folder, start=start)
+        return search(_scope(org_id, query, document_id), wanted, known, limit, folder, start=start)
 
     found = db.reading_late(org_id, read, may_be_late=may_be_late)
     return SearchResult(
@@ -73,11 +82,14 @@ def find(
         reason=None if known else reason,
         next_start=start + limit if found.has_more else None,
         marked=wanted.marked,
+        passages=found.passages,
     )
 
 
-def _scope(org_id: UUID, query: ParsedQuery) -> SearchScope:
-    """Where to look: in the few documents that fulfil the filters, or in all, where many do."""
+def _scope(org_id: UUID, query: ParsedQuery, document_id: UUID | None) -> SearchScope:
+    """Where to look: in one document, in the few that fulfil the filters, or in all, where many do."""
+    if document_id is not None:
+        return SearchScope(org_id, list(filtered.which(org_id, query, {document_id})))
     if not query.filters:
         return SearchScope(org_id)
     documents = filtered.few(org_id, query, DOCUMENTS_SEARCHED_MAX)

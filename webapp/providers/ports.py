@@ -16,6 +16,7 @@ from webapp.providers.speech_ports import SpeechProviders
 from webapp.readers.archives.members import Unpacked, UnpackLimits
 from webapp.readers.extraction import Extraction
 from webapp.readers.fields.proposed import ProposedFields
+from webapp.readers.pictures.words_file import WordsOfPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +295,9 @@ class PageArtist(Protocol):
         self, source: Path, number: int, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
     ) -> bytes | None:
         """Draw a page as PNG that fits a box of so many pixels; None where there is no such page."""
+
+    def words(self, source: Path, number: int, *, timeout_seconds: float, org: str = "") -> WordsOfPage | None:
+        """Tell the words that a PDF holds for a page, with their places; None where there is no such page."""
 
 
 class SearchablePdfMaker(Protocol):

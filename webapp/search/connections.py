@@ -84,6 +84,15 @@ class Connected:
 
 
 @dataclass(frozen=True)
+class Linked:
+    """Another document, how many connections there are with it, and the surest of them."""
+
+    document: Document
+    connections: int
+    surest: Sequence[Connected]
+
+
+@dataclass(frozen=True)
 class Neighbour:
     """Another document, and how much connects it with the one that is read."""
 
@@ -160,11 +169,16 @@ def count(org_id: UUID, document_id: UUID) -> int:
 
 
 def of_document(
-    org_id: UUID, document_id: UUID, *, kind: Kind | None = None, start: int = 0, limit: int = 50
+    org_id: UUID,
+    document_id: UUID,
+    *,
+    kind: Kind | None = None,
+    other_id: UUID | None = None,
+    start: int = 0,
+    limit: int = 50,
 ) -> list[Connected]:
-    """The connections of a document from number `start` on: the surest first."""
+    """The connections of a document, with all others or with one, from number `start` on: the surest first."""
     pairs = _pairs(org_id, document_id)
-    order = case({str(each): place for place, each in enumerate(Kind)}, value=pairs.c.kind)
     own, other = aliased(Chunk), aliased(Chunk)
     rows = (
         select(pairs.c.kind, pairs.c.score, own, other, Document)
@@ -172,11 +186,75 @@ def of_document(
         .join(other, (other.org_id == org_id) & (other.id == pairs.c.other))
         .join(Document, (Document.org_id == org_id) & (Document.id == other.document_id))
         .options(defer(own.embedding), defer(other.embedding), defer(Document.embedding))
-        .order_by(order, pairs.c.score.desc(), own.ordinal, pairs.c.other)
+        .order_by(_surest(pairs), pairs.c.score.desc(), own.ordinal, pairs.c.other)
     )
     if kind is not None:
         rows = rows.where(pairs.c.kind == kind)
+    if other_id is not None:
+        rows = rows.where(other.document_id == other_id)
     return [Connected(Kind(row[0]), *row[1:]) for row in session().execute(rows.offset(start).limit(limit))]
+
+
+def kind_counts(org_id: UUID, document_id: UUID) -> dict[Kind, int]:
+    """How many connections of each kind a document has."""
+    pairs = _pairs(org_id, document_id)
+    rows = session().execute(select(pairs.c.kind, func.count()).group_by(pairs.c.kind))
+    found = {row[0]: row[1] for row in rows}
+    return {kind: found[kind] for kind in Kind if kind in found}
+
+
+def linked(
+    org_id: UUID, document_id: UUID, *, kind: Kind | None = None, start: int = 0, limit: int = 10, pairs_each: int = 3
+) -> list[Linked]:
+    """The other documents from number `start` on, each with its surest connections: the surest and most first."""
+    pairs = _pairs(org_id, document_id)
+    surest, number, best = func.min(_surest(pairs)), func.count(), func.max(pairs.c.score)
+    totals = select(Chunk.document_id, number.label("number")).join(
+        pairs, (Chunk.org_id == org_id) & (Chunk.id == pairs.c.other)
+    )
+    if kind is not None:
+        totals = totals.where(pairs.c.kind == kind)
+    totals = totals.group_by(Chunk.document_id).order_by(surest, number.desc(), best.desc(), Chunk.document_id)
+    numbers = {row.document_id: row.number for row in session().execute(totals.offset(start).limit(limit))}
+    shown: dict[UUID, list[Connected]] = {other_id: [] for other_id in numbers}
+    for each in _surest_of_each(org_id, document_id, list(numbers), kind, pairs_each):
+        shown[each.document.id].append(each)
+    return [Linked(found[0].document, numbers[other_id], found) for other_id, found in shown.items() if found]
+
+
+def _surest_of_each(
+    org_id: UUID, document_id: UUID, others: Sequence[UUID], kind: Kind | None, most: int
+) -> list[Connected]:
+    """Of the connections with each of these documents the surest."""
+    pairs = _pairs(org_id, document_id)
+    own, other = aliased(Chunk), aliased(Chunk)
+    order = (_surest(pairs), pairs.c.score.desc(), own.ordinal, pairs.c.other)
+    place = func.row_number().over(partition_by=other.document_id, order_by=order).label("place")
+    numbered = (
+        select(pairs.c.own, pairs.c.other, pairs.c.kind, pairs.c.score, other.document_id, place)
+        .join(own, (own.org_id == org_id) & (own.id == pairs.c.own))
+        .join(other, (other.org_id == org_id) & (other.id == pairs.c.other))
+        .where(other.document_id.in_(others))
+    )
+    if kind is not None:
+        numbered = numbered.where(pairs.c.kind == kind)
+    few = numbered.subquery()
+    mine, theirs = aliased(Chunk), aliased(Chunk)
+    rows = (
+        select(few.c.kind, few.c.score, mine, theirs, Document)
+        .join(mine, (mine.org_id == org_id) & (mine.id == few.c.own))
+        .join(theirs, (theirs.org_id == org_id) & (theirs.id == few.c.other))
+        .join(Document, (Document.org_id == org_id) & (Document.id == few.c.document_id))
+        .where(few.c.place <= most)
+        .options(defer(mine.embedding), defer(theirs.embedding), defer(Document.embedding))
+        .order_by(few.c.document_id, few.c.place)
+    )
+    return [Connected(Kind(row[0]), *row[1:]) for row in session().execute(rows)]
+
+
+def _surest(pairs: Subquery) -> Any:
+    """The place of a connection's kind among the kinds."""
+    return case({str(each): place for place, each in enumerate(Kind)}, value=pairs.c.kind)
 
 
 def neighbours(org_id: UUID, document_id: UUID, limit: int = 12) -> list[Neighbour]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, LargeBinary, Select, Uuid, bindparam, func, select, text, type_coerce
 
 from webapp.db import is_postgresql, session
+from webapp.search.link_floors import link_floor_of
 from webapp.search.model import Chunk
 from webapp.search.vectors import INDEXED_MODELS, is_large, scanning_on
 
@@ -27,10 +28,17 @@ DECIMALS = 5
 
 @dataclass(frozen=True)
 class Rules:
-    """How many neighbours a passage has at most, and how near they must be (the cosine)."""
+    """How many neighbours a passage has at most, and how near they must be (the cosine).
+
+    Without a threshold they must be as near as was measured for the model.
+    """
 
     count: int = 5
-    threshold: float = 0.55
+    threshold: float | None = None
+
+    def least(self, model: str) -> float:
+        """The least cosine for vectors of a model."""
+        return link_floor_of(model).similar if self.threshold is None else self.threshold
 
 
 @dataclass(frozen=True)
@@ -72,9 +80,9 @@ class Nearest:
     apart by their ids.
     """
 
-    def __init__(self, own: Passages, rules: Rules) -> None:
+    def __init__(self, own: Passages, rules: Rules, model: str = "") -> None:
         self._own = own
-        self._rules = rules
+        self._count, self._least = rules.count, rules.least(model)
         self._rows = np.empty(0, np.intp)
         self._scores = np.empty(0, np.float64)
         self._found: list[tuple[UUID, UUID]] = []
@@ -85,7 +93,7 @@ class Nearest:
             return
         for start in range(0, len(self._own.ids), SOURCES_PER_PRODUCT):
             some = self._own.vectors[start : start + SOURCES_PER_PRODUCT]
-            rows, columns, scores = _above(some @ others.vectors.T, self._rules)
+            rows, columns, scores = _above(some @ others.vectors.T, self._count, self._least)
             self._rows = np.concatenate([self._rows, rows + start])
             self._scores = np.concatenate([self._scores, scores])
             self._found.extend((others.ids[column], others.documents[column]) for column in columns.tolist())
@@ -108,7 +116,7 @@ class Nearest:
         rows = self._rows[order]
         # The index of the first entry of each row.
         place = np.arange(len(rows)) - np.searchsorted(rows, rows, side="left")
-        kept = order[place < self._rules.count]
+        kept = order[place < self._count]
         self._rows, self._scores = self._rows[kept], self._scores[kept]
         self._found = [self._found[index] for index in kept.tolist()]
 
@@ -137,17 +145,19 @@ def by_index(org_id: UUID, document_id: UUID, model: str, sources: Sequence[UUID
     with scanning_on():
         rows = session().execute(
             typed.columns(source=Uuid, target=Uuid, document_id=Uuid),
-            {**values, "count": rules.count, "threshold": rules.threshold},
+            {**values, "count": rules.count, "threshold": rules.least(model)},
         )
         return [Near(row.source, row.target, row.document_id, round(float(row.score), DECIMALS)) for row in rows]
 
 
-def _above(products: Vectors, rules: Rules) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+def _above(
+    products: Vectors, count: int, least: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """What is near enough, and of each row not more than count: the first of equals, which have the lowest ids."""
     scores = np.asarray(products, np.float64).round(DECIMALS)
-    is_near = scores >= rules.threshold
-    for row in np.flatnonzero(is_near.sum(axis=1) > rules.count):
-        best = np.argsort(-scores[row], kind="stable")[: rules.count]
+    is_near = scores >= least
+    for row in np.flatnonzero(is_near.sum(axis=1) > count):
+        best = np.argsort(-scores[row], kind="stable")[:count]
         is_near[row] = False
         is_near[row, best] = True
     rows, columns = np.nonzero(is_near)

@@ -60,6 +60,8 @@ class FoundHits:
 
     hits: Sequence[Hit]
     has_more: bool = False
+    passages: Sequence[UUID] = ()
+    """All passages that were found, best first, of which `hits` are some."""
 
 
 def search(
@@ -84,7 +86,8 @@ def search(
     if scope.matching is not None:
         ordered = _of_matching(scope.org_id, scope.matching, ordered)
     shown = ordered[start : start + limit]
-    return FoundHits(_hits(scope.org_id, shown), len(ordered) > start + limit)
+    passages = tuple(chunk_id for chunk_id, _ in ordered)
+    return FoundHits(_hits(scope.org_id, shown), len(ordered) > start + limit, passages)
 
 
 def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[tuple[UUID, float]]:

@@ -19,6 +19,7 @@ from webapp.web.document import (
     change_pages,
     connection_pages,
     document_pages,
+    page_view_pages,
     password_pages,
     picture_pages,
     reading_pages,
@@ -39,7 +40,7 @@ from webapp.web.parameters import init_parameters
 from webapp.web.query_mistakes import init_mistakes
 from webapp.web.rates import init_rates
 from webapp.web.reads import init_reads
-from webapp.web.search import answer_pages, search_pages
+from webapp.web.search import answer_pages, search_pages, suggestion_pages
 from webapp.web.security import init_security
 
 _PAGES = (
@@ -56,6 +57,7 @@ _PAGES = (
     job_pages,
     library_pages,
     ops_pages,
+    page_view_pages,
     password_pages,
     picture_pages,
     reading_pages,
@@ -65,6 +67,7 @@ _PAGES = (
     answer_pages,
     session_pages,
     stage_pages,
+    suggestion_pages,
     throughput_pages,
     token_pages,
     upload_pages,

@@ -15,6 +15,8 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from webapp.pipeline.markdown import MarkdownPage
+from webapp.search.places import find_run, words_of
+from webapp.web.marked_tokens import MARK_ATTRIBUTES, MARK_TAGS, Marking, mark
 
 PART_CHARACTERS = 40_000
 _TAGS = {
@@ -22,6 +24,10 @@ _TAGS = {
     "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 _HEADINGS_BELOW = 2
+# So much of a passage tells it from nearly all others.
+_LEAD_CHARACTERS = 200
+# Of a long text the parts that have most of a passage's words.
+_PARTS_COMPARED = 8
 
 
 @dataclass(frozen=True)
@@ -54,40 +60,79 @@ def part_of_page(found: Sequence[Sequence[MarkdownPage]], page: int) -> int:
     return next(has_it, before[-1] if before else 0)
 
 
+def part_of_passage(found: Sequence[Sequence[MarkdownPage]], passage: str, page: int | None) -> int | None:
+    """The index of the part that holds a passage of this text; None where none does.
+
+    Parts are looked at from the passage's page on, so that of equal texts the one on that page is found.
+    """
+    first = part_of_page(found, page) if page else 0
+    lead = passage.strip()[:_LEAD_CHARACTERS]
+    texts = {index: "\n\n".join(piece.text for piece in part) for index, part in enumerate(found)}
+    order: list[int] = [*range(first, len(found)), *range(first)]
+    for index in order:
+        if lead and lead in texts[index]:
+            return index
+    wanted = words_of(passage)
+    # To look for some words in a part takes far less time than to find its own.
+    held = {index: _held(text.casefold(), wanted) for index, text in texts.items()}
+    likely = sorted(held, key=lambda index: -held[index])[:_PARTS_COMPARED]
+    runs = {index: run for index in likely if (run := find_run(words_of(texts[index]), wanted))}
+    return max(runs, key=lambda index: runs[index].share) if runs else None
+
+
+def _held(text: str, words: Sequence[str]) -> int:
+    return sum(word in text for word in set(words))
+
+
 def rendered(
-    found: Sequence[Sequence[MarkdownPage]], index: int, without_text: Sequence[int] = ()
+    found: Sequence[Sequence[MarkdownPage]],
+    index: int,
+    without_text: Sequence[int] = (),
+    marking: Marking | None = None,
 ) -> list[RenderedPiece]:
     """One part as HTML, with an empty piece for each of these pages that belongs between its own ones."""
     first = 0 if index == 0 else found[index][0].number or 0
     end = found[index + 1][0].number if index + 1 < len(found) else None
     empty = [RenderedPiece(n, Markup(), is_start=True) for n in without_text if n > first and (end is None or n < end)]
-    return sorted([*_rendered(found, index), *empty], key=lambda piece: piece.page or 0)
+    return sorted([*_rendered(found, index, marking), *empty], key=lambda piece: piece.page or 0)
 
 
-def _rendered(found: Sequence[Sequence[MarkdownPage]], index: int) -> list[RenderedPiece]:
+def _rendered(found: Sequence[Sequence[MarkdownPage]], index: int, marking: Marking | None) -> list[RenderedPiece]:
     before = found[index - 1][-1].number if index else None
+    texts = [_tokens(piece.text) for piece in found[index]]
+    if marking is not None:
+        mark(texts, marking)
     result = []
-    for piece in found[index]:
-        result.append(RenderedPiece(piece.number, render(piece.text), piece.number != before))
+    for piece, tokens in zip(found[index], texts, strict=True):
+        result.append(RenderedPiece(piece.number, _html(tokens), piece.number != before))
         before = piece.number
     return result
 
 
 def render(markdown: str) -> Markup:
     """Markdown as HTML that can do no harm."""
-    parser = _parser()
-    tokens = parser.parse(markdown)
+    return _html(_tokens(markdown))
+
+
+def _tokens(markdown: str) -> list[Token]:
+    tokens = _parser().parse(markdown)
     for token in tokens:
         # The page has its own first and second headings.
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(6, int(token.tag[1]) + _HEADINGS_BELOW)}"
         if token.children:
             token.children = list(_honest_links(token.children))
+    return tokens
+
+
+def _html(tokens: list[Token]) -> Markup:
+    parser = _parser()
     html = parser.renderer.render(tokens, parser.options, {})
     clean = nh3.clean(
         html,
-        tags=_TAGS,
+        tags=_TAGS | MARK_TAGS,
         attributes={"*": set(), "a": {"href"}},
+        tag_attribute_values=MARK_ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener nofollow",
     )

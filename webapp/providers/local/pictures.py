@@ -1,15 +1,20 @@
 """Draws pages of PDFs and of picture files on this machine, in sandboxed children; never many at once."""
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from webapp.provider_errors import BlobMissing
+from webapp.provider_errors import BlobMissing, ParserCrashed
 from webapp.providers.local.drawing_seats import DrawingSeats, Share
+from webapp.readers.extraction import Word
+from webapp.readers.pictures.words_file import WordsOfPage
 from webapp.readers.sniff import HEAD_BYTES, sniff
 from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
+from webapp.typed_json import TypedJson
 
 PDF_JOB, PICTURE_JOB = "webapp.readers.pdf.picture:draw_page", "webapp.readers.pictures.draw:draw_frame"
+WORDS_JOB = "webapp.readers.pdf.page_words:read_page_words"
 MEMORY_BYTES = 768 << 20
 # More than a picture of the largest size has if nothing about it can be packed.
 FILE_BYTES_MAX = 16 << 20
@@ -23,7 +28,7 @@ class LocalPictures:
 
     def __init__(self, *, everybody: Share = EVERYBODY, one_org: Share = ONE_ORG, requires_locks: bool = False) -> None:
         limits = ChildLimits(memory_bytes=MEMORY_BYTES, file_bytes=FILE_BYTES_MAX, requires_locks=requires_locks)
-        self._sandbox = Sandbox(tuple(job.partition(":")[0] for job in (PDF_JOB, PICTURE_JOB)), limits)
+        self._sandbox = Sandbox(tuple(job.partition(":")[0] for job in (PDF_JOB, PICTURE_JOB, WORDS_JOB)), limits)
         self._seats = DrawingSeats(everybody, one_org)
 
     def close(self) -> None:
@@ -48,6 +53,34 @@ class LocalPictures:
                 writable=target,
             )
             return target.read_bytes() if is_drawn is True else None
+
+    def words(self, source: Path, number: int, *, timeout_seconds: float, org: str = "") -> WordsOfPage | None:
+        """Tell the words that a PDF holds for a page, with their places; None where there is no such page."""
+        if _is_picture(source):
+            return None
+        wait_seconds = min(timeout_seconds, WAIT_SECONDS)
+        with self._seats.seat(org, wait_seconds):
+            arguments = {"source": str(source.absolute()), "number": number}
+            answer = self._sandbox.run(WORDS_JOB, arguments, timeout_seconds=timeout_seconds, readable=source)
+        return None if answer is None else _words_of(number, answer)
+
+
+@dataclass(frozen=True, slots=True)
+class _PdfWords(TypedJson):
+    """What the job answers, checked."""
+
+    width: float
+    height: float
+    words: tuple[tuple[str, float, float, float, float], ...]
+
+
+def _words_of(number: int, answer: object) -> WordsOfPage:
+    try:
+        found = _PdfWords.from_plain(answer)
+    except ValueError as error:
+        raise ParserCrashed("the parser's answer has the wrong form") from error
+    words = (Word(text, None, (x0, y0, x1, y0, x1, y1, x0, y1)) for text, x0, y0, x1, y1 in found.words)
+    return WordsOfPage(number, found.width, found.height, 0, tuple(words))
 
 
 def _is_picture(source: Path) -> bool:

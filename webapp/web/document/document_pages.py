@@ -1,6 +1,5 @@
 """One document: what was read out of it, how far it is, and what can be done with it."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,24 +12,19 @@ from webapp.db import reading, transaction
 from webapp.documents import events
 from webapp.documents.kinds import is_recording
 from webapp.documents.model import Document
-from webapp.documents.page_model import DocumentPage
 from webapp.documents.states import RunTrigger
 from webapp.library import deletion, lookup
 from webapp.library.pages import page_readings
-from webapp.pipeline.markdown import split_pages
-from webapp.provider_errors import BlobMissing
 from webapp.providers.spoken import SPOKEN
 from webapp.readers.filetypes import filetype
-from webapp.readers.page_reading import Reading
 from webapp.runs import lifecycle, transitions
 from webapp.search import passages
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
-from webapp.web.document import part_list, recordings, results
+from webapp.web.document import hit_steps, part_list, recordings, results, text_view
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
 from webapp.web.errors import Problem
-from webapp.web.markdown import RenderedPiece
 from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note, note_download
 from webapp.web.sentences import Sentence
@@ -53,27 +47,6 @@ class Section:
     count: int | None = None
 
 
-@dataclass(frozen=True)
-class Text:
-    """A part of the text, with the way to the parts around it."""
-
-    pieces: list[RenderedPiece]
-    readings: Mapping[int, DocumentPage]
-    """How pages were read that were not read well, by their numbers."""
-    number: int
-    total: int
-    previous_url: str | None
-    next_url: str | None
-
-    @property
-    def first_page(self) -> int | None:
-        return next((piece.page for piece in self.pieces if piece.page), None)
-
-    @property
-    def last_page(self) -> int | None:
-        return next((piece.page for piece in reversed(self.pieces) if piece.page), None)
-
-
 @pages.get("")
 def show(document_id: UUID) -> Response:
     """The document with its text."""
@@ -83,17 +56,19 @@ def show(document_id: UUID) -> Response:
         paths = lookup.artifact_paths(org, document_id)
         is_partly_read = found.document.is_partly_read and not fragments.is_for_program()
         readings = page_readings(org, document_id, not_well=True) if is_partly_read else ()
+        wanted = text_view.asked_passage(org, document_id)
     if fragments.is_for_program():
         return jsonify(found.json())
     results.expect_run(found.document, results.asked_run())
     if found.document.is_kept:
         return show_section(found, "file", dict, kept=_why_kept(found.document))
-    if found.counts["parts"] and filetype(found.document.content_type).is_archive and "part" not in request.args:
+    if found.counts["parts"] and filetype(found.document.content_type).is_archive and not _asks_for_text():
         # What people look for in an archive is what lies in it; its own text is the list of the names.
         return _show_parts(found, 0)
     recording = recordings.find(services(), found.document, paths)
-    text = None if recording else _text(found, paths.get("markdown"), readings)
-    return show_section(found, "text", dict, recording=recording, text=text)
+    text = None if recording else text_view.read(found, paths.get("markdown"), readings, wanted)
+    steps = hit_steps.around(document_id, wanted) if text and wanted else None
+    return show_section(found, "text", dict, recording=recording, text=text, steps=steps)
 
 
 @pages.get("/status")
@@ -199,7 +174,7 @@ def whole_text(document_id: UUID) -> Response:
     with reading(org_id()):
         document = get_document(document_id)
         paths = lookup.artifact_paths(document.org_id, document_id)
-    text = _markdown(paths.get("markdown"))
+    text = text_view.markdown_of(paths.get("markdown"))
     if text is None:
         raise Problem(404, detail=_NEVER_READ if document.is_kept else "This document has no text yet.")
     note_download(document_id, "text", document.filename)
@@ -329,9 +304,14 @@ def _sections(found: ShownResult) -> list[Section]:
         Section("tables", url("tables"), found.counts["tables"]),
         *_page_section(found),
         Section("passages", url("chunks"), found.counts["chunks"]),
-        Section("connections", url_for("connections.show", document_id=found.document.id), found.counts["connections"]),
+        Section("connections", url_for("connections.show", document_id=found.document.id), _connection_count(found)),
         Section("runs", url("runs"), found.counts["runs"]),
     ]
+
+
+def _connection_count(found: ShownResult) -> int | None:
+    """None while they are looked for and none is known: 0 would say that there are none."""
+    return found.counts["connections"] or (None if found.is_looking else 0)
 
 
 def _page_section(found: ShownResult) -> list[Section]:
@@ -360,38 +340,8 @@ def _context(found: ShownResult) -> dict[str, Any]:
     }
 
 
-def _text(found: ShownResult, path: str | None, readings: Sequence[DocumentPage]) -> Text | None:
-    """The part that was asked for, by its number or by a page that is in it."""
-    source = _markdown(path)
-    parts = markdown.parts(split_pages(source, found.document.page_count)) if source and source.strip() else []
-    if not parts:
-        return None
-    page = number_in_query("page")
-    index = markdown.part_of_page(parts, page) if page else (number_in_query("part") or 1) - 1
-    index = min(index, len(parts) - 1)
-
-    def url(part: int) -> str:
-        return url_for(".show", document_id=found.document.id, part=part, run=found.run_id)
-
-    without_text = [each.number for each in readings if each.reading == Reading.NOT_READ]
-    return Text(
-        pieces=markdown.rendered(parts, index, without_text),
-        readings={each.number: each for each in readings},
-        number=index + 1,
-        total=len(parts),
-        previous_url=url(index) if index else None,
-        next_url=url(index + 2) if index + 1 < len(parts) else None,
-    )
-
-
-def _markdown(path: str | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        return services().providers.blobs.read_bytes(path).decode("utf-8", "replace")
-    except BlobMissing:
-        # The document was deleted after its rows were read. A result that was replaced stays readable.
-        return None
+def _asks_for_text() -> bool:
+    return not request.args.keys().isdisjoint({"part", "passage"})
 
 
 def _start(org: UUID, document_id: UUID, place: Place) -> int:

@@ -16,8 +16,10 @@ from flask import request, url_for
 
 from webapp.db import reading
 from webapp.documents.model import Document
+from webapp.jobs.states import JobStatus
 from webapp.library import lookup, tags
 from webapp.library.searchable import WORDS
+from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search import connections, passages
 from webapp.web.access import org_id, services
 from webapp.web.document_view import DocumentView, document_views, run_seconds
@@ -52,6 +54,8 @@ class ShownResult:
     tags: Sequence[str] = ()
     known_tags: Sequence[str] = ()
     """Tags of the org, to be suggested."""
+    is_looking: bool = False
+    """Whether its connections are still being looked for."""
 
     @property
     def document(self) -> Document:
@@ -119,6 +123,7 @@ def find(document_id: UUID) -> ShownResult:
             "connections": connections.count(org, document_id),
         }
         tag_names, known_tags = tags.of_document(org, document_id), tags.known(org)
+        is_looking = published is not None and _is_looking(published.id)
     return ShownResult(
         view,
         published.finished_at if published else None,
@@ -128,6 +133,14 @@ def find(document_id: UUID) -> ShownResult:
         in_part,
         tag_names,
         known_tags,
+        is_looking,
+    )
+
+
+def _is_looking(run_id: UUID) -> bool:
+    job = services().queue.live_of_runs([run_id]).get(run_id)
+    return (
+        job is not None and job.stage == DETECT_CONNECTIONS and job.status in {JobStatus.PENDING, JobStatus.PROCESSING}
     )
 
 

@@ -1,5 +1,7 @@
 """POST /search/answers: a question's answer from the passages, and GET /search/answers/<key>: how far it is written."""
 
+from uuid import UUID
+
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -9,7 +11,7 @@ from webapp.pipeline.paid_calls.query_vectors import NotAsked
 from webapp.search import answers
 from webapp.search.answers import GivenAnswer
 from webapp.web import fragments
-from webapp.web.access import org_id, services
+from webapp.web.access import get_document, org_id, services
 from webapp.web.errors import Problem
 
 pages = Blueprint("answers", __name__)
@@ -25,7 +27,7 @@ def create() -> AnyResponse:
     if not question:
         raise Problem(422, detail="q is missing: the question.")
     try:
-        key = ask(services(), answerer, org_id(), question)
+        key = ask(services(), answerer, org_id(), question, _document_id())
     except TooManyQuestions:
         raise Problem(503, detail="Several questions are being answered. Try again in some seconds.") from None
     except NotAsked as refusal:
@@ -35,6 +37,15 @@ def create() -> AnyResponse:
     if fragments.is_for_program() or fragments.wants_fragment():
         return _answer(question, _given(key))
     return redirect(url_for("answers.show", key=key, q=question), 303)
+
+
+def _document_id() -> UUID | None:
+    """The only document to answer from; 404 where there is none."""
+    value = request.form.get("document", "")
+    try:
+        return get_document(UUID(value)).id if value else None
+    except ValueError as error:
+        raise Problem(422, detail="document must be the id of a document.") from error
 
 
 @pages.get("/search/answers/<key>")

@@ -1,39 +1,29 @@
-"""Where a click on a hit lands: the browser itself scrolls to the words and marks them (text fragments of URLs).
+"""The address of a passage in its document's text: what a hit links to, and what people send to each other.
 
-A browser that knows no text fragments, or does not find these words, goes to the page or the passage.
+It carries the passage's id and its first words. After a reprocess that changed the passage, the words find its place.
 """
 
-from collections.abc import Iterator, Sequence
-from urllib.parse import quote
+from uuid import UUID
+
+from flask import url_for
 
 from webapp.pipeline.markdown import plain
-from webapp.search.snippet import snippet
+from webapp.web.fragments import without
 
-WORDS_MAX = 8
-_BEFORE = 2
-
-
-def landing(passage: str, words: Sequence[str]) -> str:
-    """What is put behind the fragment of a hit's address; empty where nothing in the passage can be named."""
-    lines = [(sum(part.is_match for part in snippet(line, words)), line) for line in _lines(passage)]
-    if not lines:
-        return ""
-    # The first of the lines that have most of the words.
-    _, line = max(lines, key=lambda each: each[0])
-    return f":~:text={quote(_around(line, words), safe='').replace('-', '%2D')}"
+WORDS_MAX = 10
+CHARACTERS_MAX = 100
+ANCHOR = "passage"
+"""The id of the place in the page."""
 
 
-def _lines(passage: str) -> Iterator[str]:
-    """The text of one block of the page: a line, or a cell of a table."""
-    for line in passage.splitlines():
-        for cell in line.split("|"):
-            if any(map(str.isalnum, text := plain(cell))):
-                yield text
+def first_words(passage: str) -> str:
+    """The first words of a passage, as people read them."""
+    return " ".join(plain(passage).split()[:WORDS_MAX])[:CHARACTERS_MAX]
 
 
-def _around(line: str, words: Sequence[str]) -> str:
-    """Some words of a line from where the first match is."""
-    parts = line.split()
-    matches = [place for place, part in enumerate(parts) if any(each.is_match for each in snippet(part, words))]
-    start = max(0, matches[0] - _BEFORE) if matches else 0
-    return " ".join(parts[start : start + WORDS_MAX])
+def address(document_id: UUID, chunk_id: UUID, passage: str, *, q: str = "", time_from: float | None = None) -> str:
+    """Where a passage is shown, marked; with `q` its words are marked, too, and the other hits are near."""
+    named = without({"passage": chunk_id, "words": first_words(passage), "q": q})
+    # The player of a recording begins at a time.
+    anchor = ANCHOR if time_from is None else f"t={time_from:.1f}"
+    return url_for("document.show", document_id=document_id, **named, _anchor=anchor)

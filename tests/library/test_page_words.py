@@ -1,0 +1,21 @@
+"""Marks on the picture of a page, from words with their places."""
+
+import pytest
+
+from webapp.library.page_words import marks_of
+from webapp.readers.extraction import Word
+from webapp.readers.pictures.words_file import WordsOfPage
+
+
+@pytest.mark.parametrize(
+    ("turned", "box"),
+    [(0, (10, 20, 30, 5)), (90, (175, 10, 5, 30)), (180, (60, 175, 30, 5)), (270, (20, 60, 5, 30))],
+    ids=["upright", "left", "upside down", "right"],
+)
+def test_marks_follow_the_picture_of_a_turned_scan(turned: int, box: tuple[float, ...]) -> None:
+    word = Word("Harbour", 1.0, (10, 20, 40, 20, 40, 25, 10, 25))
+    marks = marks_of(WordsOfPage(1, 100, 200, turned, (word,)), ["harbour"])
+    assert marks is not None
+    [line] = marks.lines
+    assert (line.x, line.y, line.width, line.height) == box
+    assert (marks.width, marks.height) == ((100, 200) if turned % 180 == 0 else (200, 100))

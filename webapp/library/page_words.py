@@ -1,0 +1,113 @@
+"""The words of a page with their places: what OCR read, or else what a PDF holds; for marks on the page's picture."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from webapp.documents.model import Document
+from webapp.provider_errors import BadInput, BlobMissing, ParserCrashed, ProviderError, TimedOut
+from webapp.providers.ports import Providers
+from webapp.readers.extraction import Word
+from webapp.readers.filetypes import PDF
+from webapp.readers.pictures.words_file import WordsOfPage, unpacked
+from webapp.search.places import find_run, words_of
+
+_log = logging.getLogger(__name__)
+TIMEOUT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class MarkBox:
+    """A rectangle on a page's picture, in the unit of the page's size."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class PageMarks:
+    """Where a passage is on a page's picture, line by line, and the words in it that were looked for."""
+
+    width: float
+    height: float
+    lines: Sequence[MarkBox]
+    words: Sequence[MarkBox] = ()
+
+
+def page_words(providers: Providers, document: Document, number: int, words_path: str | None) -> WordsOfPage | None:
+    """The words of a page; None where nobody knows where they are."""
+    try:
+        found = _by_ocr(providers, words_path, number) if words_path else None
+        return found or _own(providers, document, number)
+    except BlobMissing:
+        # Deleted, or replaced long ago.
+        return None
+    except (BadInput, ParserCrashed, TimedOut, ProviderError, ValueError) as error:
+        _log.info("the words of page %s of document %s are not known: %s", number, document.id, error)
+        return None
+
+
+def marks_of(page: WordsOfPage, passage: Sequence[str], looked_for: Sequence[str] = ()) -> PageMarks | None:
+    """Where the words of a passage are on a page; None where they are not on it."""
+    flat = [(word, spoken) for word in page.words if word.polygon for spoken in words_of(word.text)]
+    run = find_run([spoken for _, spoken in flat], passage)
+    if run is None or not (page.width > 0 and page.height > 0):
+        return None
+    marked = flat[run.start : run.end]
+    boxes = [(_box(page, next(of_word)[0]), key) for key, of_word in groupby(marked, key=lambda each: id(each[0]))]
+    wanted = set(looked_for)
+    named = {id(word) for word, spoken in marked if spoken in wanted}
+    turned = page.turned % 180 == 90
+    width, height = (page.height, page.width) if turned else (page.width, page.height)
+    lines = list(_lines([box for box, _ in boxes]))
+    return PageMarks(width, height, lines, [box for box, key in boxes if key in named])
+
+
+def _by_ocr(providers: Providers, path: str, number: int) -> WordsOfPage | None:
+    with providers.blobs.local_copy(path) as words:
+        return next((page for page in unpacked(words) if page.number == number), None)
+
+
+def _own(providers: Providers, document: Document, number: int) -> WordsOfPage | None:
+    if providers.artist is None or document.content_type != PDF:
+        return None
+    local_copy = providers.copies or providers.blobs.local_copy
+    with local_copy(document.readable_path) as source:
+        return providers.artist.words(source, number, timeout_seconds=TIMEOUT_SECONDS, org=str(document.org_id))
+
+
+def _box(page: WordsOfPage, word: Word) -> MarkBox:
+    """Where a word is on the picture; the page of its words is upright, and its picture may not be."""
+    xs, ys = (word.polygon or ())[::2], (word.polygon or ())[1::2]
+    left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
+    match page.turned % 360:
+        case 90:
+            left, top, right, bottom = page.height - bottom, left, page.height - top, right
+        case 180:
+            left, top, right, bottom = page.width - right, page.height - bottom, page.width - left, page.height - top
+        case 270:
+            left, top, right, bottom = top, page.width - right, bottom, page.width - left
+    return MarkBox(round(left, 1), round(top, 1), round(right - left, 1), round(bottom - top, 1))
+
+
+def _lines(boxes: Sequence[MarkBox]) -> Iterator[MarkBox]:
+    """Boxes of words that follow each other in a line, put together."""
+    line: MarkBox | None = None
+    for box in boxes:
+        if line is not None and _goes_on(line, box):
+            top, bottom = min(line.y, box.y), max(line.y + line.height, box.y + box.height)
+            line = MarkBox(line.x, top, round(box.x + box.width - line.x, 1), round(bottom - top, 1))
+            continue
+        if line is not None:
+            yield line
+        line = box
+    if line is not None:
+        yield line
+
+
+def _goes_on(line: MarkBox, box: MarkBox) -> bool:
+    middle, gap = box.y + box.height / 2, box.x - line.x - line.width
+    return line.y <= middle <= line.y + line.height and box.x >= line.x and gap < 3 * box.height
