@@ -28,7 +28,6 @@ from webapp.providers.local.embed import LocalEmbedder
 from webapp.search.grammar import parse
 from webapp.search.query import Hit, search
 from webapp.search.scope import SearchScope
-from webapp.search.vectors import QueryVector
 from webapp.search.wanted import wanted_of
 
 _Peer = tuple[str, Callable[[str], Sequence[str]]]
@@ -54,7 +53,7 @@ class Asking:
     def __call__(self, text: str, limit: int = TOP) -> Sequence[Hit]:
         wanted, vectors = wanted_of(parse(text)), []
         if self.embedder is not None:
-            vectors = [QueryVector(self.embedder.model, of_texts.embed(self.embedder, [wanted.text])[0])]
+            vectors = [of_texts.query_vector(self.embedder, wanted.text)]
         with reading(self.org_id):
             folder = self.at.settings.data_dir / "index"
             return search(SearchScope(self.org_id), wanted, vectors, limit, folder).hits

@@ -6,12 +6,13 @@ from numpy.typing import NDArray
 
 from tests.search.passages import Searcher, new_document, put
 from webapp.db import reading
+from webapp.providers.models.embedding_files import EMBEDDING_MODELS
 from webapp.search import floors
-from webapp.search.floors import FLOORS, Floor
+from webapp.search.floors import FLOORS, LIKENESSES, Floor, likeness_of
 from webapp.search.grammar import parse
 from webapp.search.query import search
 from webapp.search.scope import SearchScope
-from webapp.search.vectors import QueryVector
+from webapp.search.vectors import INDEXED_MODELS, QueryVector
 from webapp.search.wanted import wanted_of
 
 MODEL = "of-two-dimensions"
@@ -36,8 +37,8 @@ class Finder:
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
 
-    def __call__(self, text: str) -> list[str]:
-        org_id, vector = self._searcher.org_id, QueryVector(MODEL, pointing(1.0))
+    def __call__(self, text: str, *, has_words: bool = True) -> list[str]:
+        org_id, vector = self._searcher.org_id, QueryVector(MODEL, pointing(1.0), has_words=has_words)
         with reading(org_id):
             hits = search(SearchScope(org_id), wanted_of(parse(text)), [vector], 10, self._searcher.folder).hits
         return [hit.text for hit in hits]
@@ -55,5 +56,14 @@ def test_what_holds_the_words_is_found_however_far_its_meaning_is(found: Finder)
     assert found("rust")[0] == "Rust and paint."
 
 
-def test_the_model_of_this_installation_was_measured() -> None:
-    assert FLOORS["minilm-l6-v2-int8"].with_known_words < FLOORS["minilm-l6-v2-int8"].without < 1
+def test_what_is_no_word_to_anybody_is_not_compared(found: Finder) -> None:
+    assert found("keeper", has_words=False) == ["A boat and a keeper.", "A storm at sea."]
+    assert found("asdfqwerzxcv", has_words=False) == []
+
+
+def test_the_models_of_this_installation_were_measured() -> None:
+    assert FLOORS.keys() == LIKENESSES.keys() == EMBEDDING_MODELS.keys() == INDEXED_MODELS.keys()
+    for model in EMBEDDING_MODELS:
+        assert 0 < FLOORS[model].with_known_words <= FLOORS[model].without < 1
+        assert likeness_of(model).similar < likeness_of(model).near_duplicate < 1
+    assert likeness_of("of-a-service@1536") == likeness_of("minilm-l6-v2-int8")

@@ -14,11 +14,12 @@ class ConnectionSettings(Group):
 
     neighbours: int
     threshold: float
+    """0: what was measured for the model that makes the vectors."""
 
 
 def read(env: Reader) -> ConnectionSettings:
     """Read and check this group."""
     return ConnectionSettings(
         neighbours=env.whole("CONNECTION_NEIGHBOURS", 5, most=50),
-        threshold=env.share("CONNECTION_THRESHOLD", 0.55),
+        threshold=env.share("CONNECTION_THRESHOLD", 0.0),
     )

@@ -5,6 +5,7 @@ be published, and other documents may change or be deleted: connections that can
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 from uuid import UUID
@@ -21,10 +22,9 @@ from webapp.pipeline.unsaved import Stored
 from webapp.runs.stages import CONNECT, DETECT_CONNECTIONS
 from webapp.search import connections, neighbours, passages, values
 from webapp.search.connections import Kind, Link
-from webapp.search.neighbours import Near, Nearest
+from webapp.search.floors import likeness_of
+from webapp.search.neighbours import Near, Nearest, Rules
 
-# Similarity of passages that are nearly the same: a quotation, boilerplate, another version.
-NEAR_DUPLICATE = 0.97
 SOURCES_PER_QUERY = 200
 # Nothing is paid for here, so more attempts cost nothing.
 ATTEMPTS_LEAST = 3
@@ -78,8 +78,16 @@ def _near(context: StageContext, model: str) -> Iterator[Link]:
     for near in found:
         if near.source in empty or near.target in empty:
             continue
-        kind = Kind.NEAR_DUPLICATE if near.score >= NEAR_DUPLICATE else Kind.SIMILAR
+        # A quotation, boilerplate, another version.
+        is_same = near.score >= likeness_of(model).near_duplicate
+        kind = Kind.NEAR_DUPLICATE if is_same else Kind.SIMILAR
         yield Link(near.source, near.target, near.document_id, kind, near.score)
+
+
+def _rules(context: StageContext, model: str) -> Rules:
+    """How near passages must be: as the settings say, else as was measured for the model."""
+    rules = context.linking
+    return rules if rules.threshold else replace(rules, threshold=likeness_of(model).similar)
 
 
 def _has_index(context: StageContext, model: str) -> bool:
@@ -92,7 +100,7 @@ def _by_comparing(context: StageContext, model: str) -> list[Near]:
     org_id, document_id = context.org_id, context.document_id
     with db.reading(org_id):
         own = neighbours.of_document(org_id, document_id, model)
-    nearest, after = Nearest(own, context.linking), None
+    nearest, after = Nearest(own, _rules(context, model)), None
     while True:
         context.check()
         with db.reading(org_id):
@@ -110,7 +118,7 @@ def _by_index(context: StageContext, model: str) -> Iterator[Near]:
     for number, part in enumerate(batches(sources, SOURCES_PER_QUERY)):
         context.check()
         with db.reading(org_id):
-            yield from neighbours.by_index(org_id, document_id, model, part, context.linking)
+            yield from neighbours.by_index(org_id, document_id, model, part, _rules(context, model))
         context.progress((number + 1) * SOURCES_PER_QUERY / len(sources))
 
 

@@ -1,7 +1,8 @@
-"""How near a passage must come to a question to answer it by its meaning alone.
+"""How near passages must come to a question, or to each other, for each embedding model.
 
 Something is always nearest, also to nonsense. `python -m bench.floors` prints what nonsense, unrelated questions and
-right answers reach. A model that is not listed here was not measured: whatever is nearest counts.
+right answers reach, and passages of texts that have nothing to do with each other. A model that is not listed here was
+not measured: whatever is nearest to a question counts, and passages are compared by the limits of MiniLM.
 """
 
 from dataclasses import dataclass
@@ -19,11 +20,27 @@ class Floor:
     without: float
 
 
-FLOORS = {"minilm-l6-v2-int8": Floor(0.35, 0.5)}
+@dataclass(frozen=True)
+class Likeness:
+    """How near two passages are that speak of the same, and two that are nearly the same text."""
+
+    similar: float
+    near_duplicate: float
+
+
+# With multilingual-e5-small an answer in another language is no nearer than random strings come, so there the model's
+# tokens tell what is no text (`Embedder.knows_words_of`).
+FLOORS = {"minilm-l6-v2-int8": Floor(0.35, 0.5), "multilingual-e5-small-int8": Floor(0.77, 0.77)}
 _NONE = Floor(-1.0, -1.0)
+LIKENESSES = {"minilm-l6-v2-int8": Likeness(0.55, 0.97), "multilingual-e5-small-int8": Likeness(0.9, 0.985)}
 
 
 def floor_of(model: str, *, has_known_words: bool) -> float:
     """The cosine that a passage must reach; `has_known_words` where some passage has a word of the question."""
     floor = FLOORS.get(model, _NONE)
     return floor.with_known_words if has_known_words else floor.without
+
+
+def likeness_of(model: str) -> Likeness:
+    """The cosines that two passages of different documents must reach."""
+    return LIKENESSES.get(model, LIKENESSES["minilm-l6-v2-int8"])

@@ -135,7 +135,9 @@ class _Gathering:
         return exactly(self.scope, holding(self.scope, wanted.having(), REQUIRED_MAX), wanted.phrases)
 
     def near(self, vector: QueryVector, *, has_known_words: bool) -> list[UUID]:
-        """The passages that mean the same."""
+        """The passages that mean the same; none for letters that are a word neither here nor to the model."""
+        if not (has_known_words or vector.has_words):
+            return []
         least = floor_of(vector.model, has_known_words=has_known_words)
         nearby = nearest(self.scope, vector, self.depth, self._folder)
         if self._required is not None:
