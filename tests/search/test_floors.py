@@ -67,3 +67,20 @@ def test_the_models_of_this_installation_were_measured() -> None:
         assert 0 < FLOORS[model].with_known_words <= FLOORS[model].without < 1
         assert likeness_of(model).similar < likeness_of(model).near_duplicate < 1
     assert likeness_of("of-a-service@1536") == likeness_of("minilm-l6-v2-int8")
+
+
+def test_passages_with_both_words_come_first_and_of_more_words_meaning_decides_too(
+    searcher: Searcher,
+) -> None:
+    texts = [
+        "A storm at sea.",
+        *(f"A ship, number {number}." for number in range(8)),
+        "The keeper cleans lamp and boat.",
+    ]
+    for place, text in enumerate(texts):
+        vector = pointing(0.9 - place / 100)
+        put(searcher.org_id, new_document(searcher.org_id), [text], embedding=vector, embedding_model=MODEL)
+    finder = Finder(searcher)
+    assert finder("keeper lamp")[0] == texts[-1]
+    assert finder("keeper boat lamp")[0] == texts[0]
+    assert texts[-1] in finder("keeper boat lamp")[1:4]
