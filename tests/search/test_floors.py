@@ -52,6 +52,11 @@ def test_without_a_known_word_it_must_be_nearer(found: Finder) -> None:
     assert found("asdfqwerzxcv") == ["A storm at sea."]
 
 
+def test_what_is_far_below_the_best_is_not_found(found: Finder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(floors.FLOORS, MODEL, Floor(0.4, 0.4, below_best=0.1))
+    assert found("tempest") == ["A storm at sea."]
+
+
 def test_what_holds_the_words_is_found_however_far_its_meaning_is(found: Finder) -> None:
     assert found("rust")[0] == "Rust and paint."
 

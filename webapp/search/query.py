@@ -145,10 +145,11 @@ class _Gathering:
         """The passages that mean the same; none for letters that are a word neither here nor to the model."""
         if not (has_known_words or vector.has_words):
             return []
-        least = floor_of(vector.model, has_known_words=has_known_words)
         nearby = nearest(self.scope, vector, self.depth, self._folder)
         if self._required is not None:
             return self._among_required([each.id for each in nearby])
+        best = max((each.cosine for each in nearby), default=0.0)
+        least = floor_of(vector.model, best, has_known_words=has_known_words)
         ids = [each.id for each in nearby if each.cosine >= least]
         if not self.wanted.without:
             return ids
