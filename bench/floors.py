@@ -1,9 +1,9 @@
 """How near nonsense, unrelated questions and right answers come to passages: calibrates `webapp.search.floors`.
 
 Run as `python -m bench.floors [--model minilm-l6-v2-int8]`. The texts are the manuals of `bench._question_texts`, cut
-as documents are. Unrelated questions are about what none of these speaks of. Right answers are asked for in the language
-of the texts, and in five others. Last come the links between passages of the two manuals, which are about different
-things, and between pages of one of them, which are about related ones.
+as documents are. Unrelated questions are about what none of these speaks of. Right answers are asked for in the
+language of the texts, and in five others. Last come the links between passages of the two manuals, which are about
+different things, and between pages of one of them, which are about related ones.
 """
 
 import argparse
