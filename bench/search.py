@@ -25,6 +25,7 @@ from bench._place import ROOT, Place, place
 from bench._table import row, title
 from webapp.db import reading
 from webapp.providers.local.embed import LocalEmbedder
+from webapp.providers.models.embedding_files import E5
 from webapp.search.grammar import parse
 from webapp.search.query import Hit, search
 from webapp.search.scope import SearchScope
@@ -74,7 +75,7 @@ def main() -> None:
 
 
 def _measure(name: str, at: Place, library: Sequence[Text], beside: int) -> None:
-    embedder = LocalEmbedder(ROOT / ".cache" / "models", threads=2)
+    embedder = LocalEmbedder(ROOT / ".cache" / "models", made_by=E5, threads=2)
     ask = Asking(of_texts.shelve(library, embedder), at, embedder)
     by_words = Asking(ask.org_id, at, None)
     everything = [passage for text in library for passage in text.passages]
