@@ -18,6 +18,7 @@ from webapp.providers.local.embed import LocalEmbedder
 from webapp.readers.extraction import Extraction
 from webapp.search import index
 from webapp.search.index import NewChunk
+from webapp.search.vectors import QueryVector
 
 PASSAGES_PER_TEXT_MAX = 40
 _CHARACTERS_MIN = 500
@@ -60,9 +61,9 @@ def passages(text: str) -> list[str]:
     return [chunk.text for chunk in make_chunks(uuid4(), extraction)]
 
 
-def shelve(library: Sequence[Text], embedder: LocalEmbedder | None) -> UUID:
-    """Put texts into the index, as publish does it; the org that has them."""
-    org_id = new_org()
+def shelve(library: Sequence[Text], embedder: LocalEmbedder | None, org_id: UUID | None = None) -> UUID:
+    """Put texts into the index, as publish does it; the org that has them, a new one unless it is given."""
+    org_id = org_id or new_org()
     for text in library:
         document_id = new_document(org_id, f"{text.name}.md")
         vectors: list[Any] = [None] * len(text.passages)
@@ -91,6 +92,12 @@ def embed(embedder: LocalEmbedder, some: Sequence[str]) -> list[Any]:
     """A vector for each of these texts."""
     parts = [some[start : start + embedder.batch_size] for start in range(0, len(some), embedder.batch_size)]
     return [np.asarray(vector, dtype=np.float32) for part in parts for vector in embedder.embed(part)]
+
+
+def query_vector(embedder: LocalEmbedder, query: str) -> QueryVector:
+    """What a search compares with passages."""
+    values = np.asarray(embedder.embed_query(query), dtype=np.float32)
+    return QueryVector(embedder.model, values, has_words=embedder.knows_words_of(query))
 
 
 def shuffled(library: Sequence[Text], count: int, seed: int = 1) -> Iterator[Text]:

@@ -43,6 +43,7 @@ from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.steps import StageContext
 from webapp.providers.local.embed import LocalEmbedder
 from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.models.embedding_files import E5
 from webapp.providers.openai.client import connect
 from webapp.providers.openai.embed import Model, OpenAIEmbedder
 from webapp.providers.ports import Embedder
@@ -168,7 +169,7 @@ def main() -> None:
                 use(place, openai(url, batch=batch))
                 _print_book(f"{name}, book again, calls of {batch} texts", *book(place, seed))
         with opened() as variables, workplace(variables) as place:
-            use(place, LocalEmbedder(place.settings.models.dir, threads=2))
+            use(place, LocalEmbedder(place.settings.models.dir, made_by=E5, threads=2))
             _print_book(f"{name}, book again, model on this machine", *book(place, 0))
 
 

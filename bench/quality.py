@@ -1,6 +1,6 @@
-"""The quality report: how well files are read, beside other programs, and whether a figure got worse.
+"""The quality report: how well files are read and answers found, beside other programs, and whether a figure got worse.
 
-Run as `python -m bench.quality [--accept] [--sections pdf scans fields papers]`. It measures, compares each figure with
+Run as `python -m bench.quality [--accept] [--sections pdf scans questions]`. It measures, compares each figure with
 the last report (docs/quality.json) and fails where one got worse, without touching the report. Else, or with
 `--accept`, it writes the figures there and their tables into docs/quality.md.
 """
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bench import _table, fields, papers, pdf, read
+from bench import _table, fields, papers, pdf, questions, read
 from bench._table import Figure
 
 Values = dict[str, dict[str, float]]
@@ -25,6 +25,7 @@ SECTIONS: Mapping[str, Callable[[Sequence[str]], None]] = {
     "scans": read.main,
     "fields": fields.main,
     "papers": papers.main,
+    "questions": questions.main,
 }
 # Processors round differently, so that OCR reads a letter otherwise on another machine.
 TOLERANCE = 0.001

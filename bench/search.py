@@ -25,10 +25,10 @@ from bench._place import ROOT, Place, place
 from bench._table import row, title
 from webapp.db import reading
 from webapp.providers.local.embed import LocalEmbedder
+from webapp.providers.models.embedding_files import E5
 from webapp.search.grammar import parse
 from webapp.search.query import Hit, search
 from webapp.search.scope import SearchScope
-from webapp.search.vectors import QueryVector
 from webapp.search.wanted import wanted_of
 
 _Peer = tuple[str, Callable[[str], Sequence[str]]]
@@ -54,7 +54,7 @@ class Asking:
     def __call__(self, text: str, limit: int = TOP) -> Sequence[Hit]:
         wanted, vectors = wanted_of(parse(text)), []
         if self.embedder is not None:
-            vectors = [QueryVector(self.embedder.model, of_texts.embed(self.embedder, [wanted.text])[0])]
+            vectors = [of_texts.query_vector(self.embedder, wanted.text)]
         with reading(self.org_id):
             folder = self.at.settings.data_dir / "index"
             return search(SearchScope(self.org_id), wanted, vectors, limit, folder).hits
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def _measure(name: str, at: Place, library: Sequence[Text], beside: int) -> None:
-    embedder = LocalEmbedder(ROOT / ".cache" / "models", threads=2)
+    embedder = LocalEmbedder(ROOT / ".cache" / "models", made_by=E5, threads=2)
     ask = Asking(of_texts.shelve(library, embedder), at, embedder)
     by_words = Asking(ask.org_id, at, None)
     everything = [passage for text in library for passage in text.passages]

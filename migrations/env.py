@@ -38,6 +38,7 @@ NATIVE = {
     "uq_jobs_live_run_stage",
     "words",
     "ix_chunks_embedding_minilm",
+    "ix_chunks_embedding_e5",
     "chunks_fts",
     "chunks_fts_ids",
     "chunks_fts_config",

@@ -29,6 +29,12 @@ class HashedWords:
         self.asked += texts
         return [self._vector(text) for text in texts]
 
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed([text])[0]
+
+    def knows_words_of(self, text: str) -> bool:
+        return True
+
     def check(self) -> None:
         """Always ready."""
 

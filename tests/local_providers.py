@@ -7,7 +7,7 @@ from pathlib import Path
 from webapp.provider_errors import ProviderError
 from webapp.providers.local.extract import LocalExtractor
 from webapp.providers.local.languages import LocalLanguages
-from webapp.providers.models import languages, minilm, whisper
+from webapp.providers.models import embeddings, languages, whisper
 from webapp.readers.extraction import Extraction
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,9 +15,9 @@ PDF = "application/pdf"
 
 
 def models_folder() -> Path:
-    """Build the embedding model once for all runs of the tests; later runs find it."""
+    """Build the embedding models once for all runs of the tests; later runs find them."""
     folder = Path(os.environ.get("MODELS_DIR") or ROOT / ".cache" / "models")
-    minilm.ensure(folder)
+    embeddings.ensure(folder)
     return folder
 
 

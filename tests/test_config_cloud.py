@@ -25,6 +25,12 @@ def test_without_credentials_this_machine_does_everything(tmp_path: Path) -> Non
     assert (chosen.blobs, chosen.extraction, chosen.embeddings) == ("local", "local", "local")
     assert (providers.blobs.name, providers.extractor.name, providers.embedder.name) == ("local", "local", "local")
     assert providers.remote_extractor is None
+    assert providers.embedder.model == "multilingual-e5-small-int8"
+    english = wire(settings_for(tmp_path, EMBEDDINGS_MODEL="english")).providers
+    assert english.embedder.model == "minilm-l6-v2-int8"
+    earlier = english.embedder_for("multilingual-e5-small-int8")
+    assert earlier is not None
+    assert (earlier.model, english.embedder_for("unknown")) == ("multilingual-e5-small-int8", None)
 
 
 def test_credentials_choose(tmp_path: Path) -> None:

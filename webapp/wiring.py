@@ -23,6 +23,7 @@ from webapp.providers.local.searchable import LocalSearchablePdfs
 from webapp.providers.local.sound import AudioDecoder
 from webapp.providers.local.speech import LocalRecogniser
 from webapp.providers.local.unpacker import LocalUnpacker
+from webapp.providers.models.embedding_files import E5, EMBEDDING_MODELS, MINILM, EmbeddingModel
 from webapp.providers.ports import Answerer, BlobStore, Embedder, FieldFinder, Providers, RemoteExtractor
 from webapp.providers.speech_files import cut_with
 from webapp.providers.speech_ports import Analyst, Recogniser, SoundReader, SpeechProviders
@@ -145,11 +146,7 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
     def make(model: str) -> Embedder | None:
         name, at, dimensions = model.rpartition("@")
         if not at:
-            return (
-                LocalEmbedder(settings.models.dir, threads=settings.embedding.threads)
-                if model == LocalEmbedder.model
-                else None
-            )
+            return _local_embedder(settings, EMBEDDING_MODELS[model]) if model in EMBEDDING_MODELS else None
         if not settings.openai.api_key and settings.providers.embeddings != "openai":
             return None
         return _openai_embedder(settings, name, int(dimensions))
@@ -159,8 +156,12 @@ def _earlier_embedder(settings: Settings) -> Callable[[str], Embedder | None]:
 
 def _embedder(settings: Settings) -> Embedder:
     if settings.providers.embeddings == "local":
-        return LocalEmbedder(settings.models.dir, threads=settings.embedding.threads)
+        return _local_embedder(settings, MINILM if settings.providers.embeddings_model == "english" else E5)
     return _openai_embedder(settings, settings.openai.embedding_model, settings.openai.embedding_dimensions)
+
+
+def _local_embedder(settings: Settings, made_by: EmbeddingModel) -> Embedder:
+    return LocalEmbedder(settings.models.dir, made_by=made_by, threads=settings.embedding.threads)
 
 
 def _openai_embedder(settings: Settings, name: str, dimensions: int) -> Embedder:

@@ -1,7 +1,7 @@
 """Answers: what a chat model answered to questions.
 
 Revision ID: 0030
-Revises: 0025
+Revises: 0028
 Create Date: 2026-11-20
 """
 
@@ -11,7 +11,7 @@ from alembic import op
 from webapp.db import Json, UtcDateTime
 
 revision = "0030"
-down_revision = "0025"
+down_revision = "0028"
 branch_labels = None
 depends_on = None
 

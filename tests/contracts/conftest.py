@@ -15,6 +15,7 @@ from tests.jobs.rig import QueueRig, SqlQueueRig
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.embed import LocalEmbedder
 from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.models.embedding_files import E5, MINILM
 from webapp.providers.ports import BlobStore, Embedder, Extractor
 
 # Real accounts, out of the environment: only with -m live.
@@ -42,10 +43,10 @@ def extractor(request: pytest.FixtureRequest, local_extractor: LocalExtractor) -
     return PolledExtractor(live.extractor(local_extractor))
 
 
-@pytest.fixture(scope="session", params=["local", "openai", LIVE])
+@pytest.fixture(scope="session", params=["minilm", "e5", "openai", LIVE])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
-    if request.param == "local":
-        return LocalEmbedder(local_providers.models_folder(), threads=1)
+    if local := {"minilm": MINILM, "e5": E5}.get(request.param):
+        return LocalEmbedder(local_providers.models_folder(), made_by=local, threads=1)
     if request.param == "openai":
         return openai_embedder(request.getfixturevalue("openai_server"))
     return live.embedder()

@@ -50,10 +50,11 @@ def test_a_vector_does_not_depend_on_its_neighbours(embedder: Embedder) -> None:
 
 
 def test_near_meanings_are_near(embedder: Embedder) -> None:
-    ask, near, far = embedder.embed(
-        ["How long is the warranty?", "The guarantee lasts two years.", "The goalkeeper caught the ball."]
-    )
-    assert dot(ask, near) > dot(ask, far) + 0.1
+    ask = embedder.embed_query("How long is the warranty?")
+    near, far = embedder.embed(["The guarantee lasts two years.", "The goalkeeper caught the ball."])
+    assert math.isclose(dot(ask, ask), 1.0, abs_tol=1e-3)
+    # Models differ in how far apart they put what has nothing in common.
+    assert dot(ask, near) > dot(ask, far) + 0.05
 
 
 def test_texts_of_any_length_are_accepted(embedder: Embedder) -> None:

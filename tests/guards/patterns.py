@@ -14,8 +14,8 @@ FUNCTIONS = frozenset({"compile", "search", "match", "fullmatch", "split", "find
 METHODS = FUNCTIONS - {"compile"}
 # The standard library reads patterns for itself there; nobody else may know how they are made up.
 ops, parser = importlib.import_module("re._constants"), importlib.import_module("re._parser")
-# Runs in an environment of its own, with packages that are not installed here; it is read, not imported.
-NOT_IMPORTED = "webapp/providers/models/minilm_convert.py"
+# These run in an environment of their own, with packages that are not installed here; they are read, not imported.
+NOT_IMPORTED = {f"webapp/providers/models/{name}.py" for name in ("encoder_graph", "e5_convert", "minilm_convert")}
 LETTERS_MAX, HEADS_MAX, SAMPLE_MAX = 7, 20, 60
 # What stands for the classes of characters, and what hardly any pattern goes on with.
 USUAL, STOPS = " \na1_", ("\0", "x")
@@ -52,7 +52,7 @@ def hidden_patterns() -> list[str]:
 
 
 def _kept_by(source: Source, sources: Iterable[Source]) -> Iterator[Found]:
-    if source.path == NOT_IMPORTED:
+    if source.path in NOT_IMPORTED:
         return
     module = importlib.import_module(source.path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
     for name, value in vars(module).items():

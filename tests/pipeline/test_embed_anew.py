@@ -3,16 +3,18 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from tests.bare import changed
 from tests.pipeline.workplace import Crash, Fallible, Workplace, prose
-from webapp.db import reading
-from webapp.documents.model import Artifact
+from webapp.db import reading, transaction
+from webapp.documents.model import Artifact, Document
 from webapp.jobs.model import Job
 from webapp.jobs.states import Priority
 from webapp.library import reprocess
 from webapp.pipeline.handlers import HANDLERS, do_steps
+from webapp.provider_errors import BadInput, FailureCode
+from webapp.runs import lifecycle
 from webapp.runs.stages import EMBED_ANEW
 from webapp.search.model import Connection
 from webapp.worker import chores
@@ -98,3 +100,33 @@ def test_a_later_reprocess_finds_all_in_its_place(renewing: Workplace) -> None:
         paths = list(opened.scalars(select(Artifact.path).where(Artifact.document_id == first)))
     assert paths
     assert all(renewing.providers.blobs.exists(path) for path in paths)
+
+
+def test_the_end_of_the_process_fails_no_document_and_is_tried_again_some_times(renewing: Workplace) -> None:
+    assert chores.renew_vectors(renewing) == 2
+    ended = renewing.claim().document_id
+    with transaction(renewing.org_id) as opened:
+        # The other one is not looked at here.
+        opened.execute(delete(Document).where(Document.id != ended))
+    for number in range(reprocess.TERMINATED_MAX):
+        if number:
+            assert chores.renew_vectors(renewing) == 1
+            renewing.claim()
+        chores.end_orphans(renewing)
+        assert renewing.document(ended).status == "READY"
+    assert chores.renew_vectors(renewing) == 0
+    assert reprocess.renew_vectors(renewing, renewing.org_id).count == 1
+    work_off(renewing)
+    assert {chunk.embedding_model for chunk in renewing.chunks(ended)} == {"another"}
+
+
+def test_what_has_failed_waits_until_it_is_asked_for(renewing: Workplace) -> None:
+    assert chores.renew_vectors(renewing) == 2
+    renewing.embedder.failures = {1: BadInput("refused", code=FailureCode.CORRUPT)}
+    lease = renewing.claim()
+    with pytest.raises(BadInput) as failure:
+        do_steps(renewing.context(lease))
+    lifecycle.end_after(renewing.queue, lease, failure.value, "embedding")
+    assert renewing.document(lease.document_id).status == "READY"
+    assert chores.renew_vectors(renewing) == 0
+    assert reprocess.renew_vectors(renewing, renewing.org_id).count == 1

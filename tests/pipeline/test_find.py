@@ -1,14 +1,21 @@
 """Searching what was processed, with the embedder asked on the way."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import pytest
 from flask import Flask
 
 from tests import samples
 from tests.pipeline.workplace import Workplace, make_workplace, prose, unavailable
 from webapp.config import Settings
+from webapp.jobs.model import Job
 from webapp.pipeline.find import LIMIT_MAX, find
+from webapp.pipeline.handlers import HANDLERS
 from webapp.providers.local.embed import LocalEmbedder
 from webapp.providers.local.extract import LocalExtractor
+from webapp.providers.models.embedding_files import E5, MINILM
+from webapp.worker import chores
 
 
 def test_what_was_processed_is_found(workplace: Workplace) -> None:
@@ -71,12 +78,29 @@ def test_meaning_is_found_without_a_common_word(
     bare_app: Flask, settings: Settings, local_extractor: LocalExtractor
 ) -> None:
     workplace = make_workplace(settings, local_extractor)
-    workplace.with_embedder(LocalEmbedder(settings.models.dir, threads=1))
+    minilm, e5 = (LocalEmbedder(settings.models.dir, made_by=each, threads=1) for each in (MINILM, E5))
+    workplace.with_embedder(minilm)
     wanted = workplace.processed(b"The physician prescribed tablets against the patient's headache.", "a.txt")
     workplace.processed(b"The invoice for the timber has to be paid within thirty days.", "b.txt")
     workplace.processed(b"Our ship left the harbour at dawn and sailed to the island.", "c.txt")
 
-    found = find(workplace, workplace.org_id, "medicine from a doctor")
+    def first(question: str) -> UUID | None:
+        found = find(workplace, workplace.org_id, question)
+        assert not found.words_only
+        return found.hits[0].document_id if found.hits else None
 
-    assert found.hits[0].document_id == wanted.id
-    assert not found.words_only
+    assert first("medicine from a doctor") == wanted.id
+
+    # Another model: the old vectors are searched until there are new ones, which other languages find, too.
+    workplace.with_embedder(e5)
+    workplace.providers = replace(workplace.providers, earlier_embedder={minilm.model: minilm}.get)
+    assert first("medicine from a doctor") == wanted.id
+    assert chores.renew_vectors(workplace) == 3
+    while any(job.status == "PENDING" for job in workplace.all(Job)):
+        lease = workplace.claim()
+        HANDLERS[lease.stage](workplace.context(lease))
+    assert chores.renew_vectors(workplace) == 0
+    assert first("medicine from a doctor") == wanted.id
+    assert first("Arznei gegen Kopfschmerzen") == wanted.id
+    assert first("лекарство от головной боли") == wanted.id
+    assert first("x7kqv0zt pwy04xef3") is None

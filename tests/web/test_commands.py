@@ -213,6 +213,7 @@ def test_the_doctor_looks_at_all_parts_and_tells_no_secret(app: Flask) -> None:
         "sandbox: ok (held: files, network, limits, strays, calls)",
         "jobs: 0 pending",
         "workers: none",
+        "vectors: ",
     ):
         assert line in result.stdout
     assert "\nspeech: " in result.stdout

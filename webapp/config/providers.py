@@ -17,6 +17,8 @@ class ProviderSettings(Group):
     """The name that a host gives a process whose disk does not outlive its restart."""
     extraction: str
     embeddings: str
+    embeddings_model: str
+    """Which of this machine's models makes vectors."""
     speech: str
     analysis: str
     fields: str
@@ -31,6 +33,7 @@ def read(env: Reader) -> ProviderSettings:
         dyno=env.optional("DYNO"),
         extraction=_extraction(env),
         embeddings=_by_openai(env, "EMBEDDINGS"),
+        embeddings_model=env.choice("EMBEDDINGS_MODEL", "multilingual", ("multilingual", "english")),
         speech=_speech(env),
         analysis=_by_openai(env, "ANALYSIS"),
         fields=_by_chat_model(env, "FIELDS", "local"),

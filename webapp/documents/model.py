@@ -199,7 +199,7 @@ _RULES_OF_RUNS = {
     "failure_type": (
         "failure_type IN ('PROCESS_TERMINATED', 'STEP_FAILED', 'ATTEMPTS_EXHAUSTED', 'BAD_INPUT', 'CANCELLED')"
     ),
-    "trigger": "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED', 'REREAD')",
+    "trigger": "trigger IN ('UPLOAD', 'REPROCESS', 'RETRY', 'CONTINUED', 'REREAD', 'REEMBED')",
 }
 
 

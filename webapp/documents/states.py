@@ -43,7 +43,7 @@ class FailureType(StrEnum):
 
 
 class DocumentStatus(StrEnum):
-    """What a document shows, derived from its newest run that is no REREAD."""
+    """What a document shows, derived from its newest run that did not begin by itself (`QUIET_TRIGGERS`)."""
 
     PROCESSING = "PROCESSING"
     """Its newest run is queued or running."""
@@ -67,6 +67,12 @@ class RunTrigger(StrEnum):
     """The run before reached its time limit and had got on; this one goes on from its checkpoint, by itself."""
     REREAD = "REREAD"
     """An earlier version of a reader read the document. It shows when it has succeeded: no status follows from it."""
+    REEMBED = "REEMBED"
+    """Its passages get vectors of another model. No status follows from that, either."""
+
+
+QUIET_TRIGGERS = (RunTrigger.REREAD, RunTrigger.REEMBED)
+"""What happens to these runs is in the history alone, until they succeed."""
 
 
 class EventKind(StrEnum):

@@ -12,7 +12,7 @@ from webapp.db import session
 from webapp.db.bounded import Count, distinct_values, up_to_most
 from webapp.documents.blob_layout import answers_folder, content_of
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
-from webapp.documents.states import RunTrigger
+from webapp.documents.states import QUIET_TRIGGERS
 from webapp.library import contents
 from webapp.library.pages import pages_in_part
 from webapp.library.searchable import WORDS
@@ -61,8 +61,8 @@ def _runs_by_id(ids: Sequence[UUID]) -> dict[UUID, ProcessingRun]:
 
 def _newest_run_id() -> ScalarSelect[UUID]:
     run = aliased(ProcessingRun)
-    # The one that its status follows from. What happens to a REREAD is in the history alone.
-    shown = select(run.id).where(run.document_id == Document.id, run.trigger != RunTrigger.REREAD)
+    # The one that its status follows from.
+    shown = select(run.id).where(run.document_id == Document.id, run.trigger.not_in(QUIET_TRIGGERS))
     newest = shown.order_by(run.created_at.desc(), run.id.desc())
     return newest.limit(literal_column("1")).scalar_subquery()
 

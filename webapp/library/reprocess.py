@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from webapp.db import reading, transaction
-from webapp.documents.states import RunTrigger
+from webapp.documents.states import FailureType, RunTrigger
 from webapp.jobs.states import Priority
 from webapp.library import selection
 from webapp.library.selection import Matching
@@ -44,6 +44,10 @@ class Again:
     """Called for each in the transaction that queues it; False leaves it out."""
 
 
+# A document for which the process ended before its vectors were there is tried so often in all.
+TERMINATED_MAX = 3
+
+
 def reprocess_matching(
     services: Services,
     org_id: UUID,
@@ -52,15 +56,27 @@ def reprocess_matching(
     priority: int = Priority.BULK,
     limit: int | None = None,
     stage: str | None = None,
+) -> Queued:
+    """Queue a run for each document that matches, up to a limit."""
+    return _queue_matching(services, org_id, wanted, Again(priority, stage), limit=limit)
+
+
+def _queue_matching(
+    services: Services,
+    org_id: UUID,
+    wanted: Matching,
+    how: Again,
+    *,
+    limit: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Queued:
-    """Queue a run for each document that matches, up to a limit, or until the process wants to end."""
+    """The same for a run of any sort, or until the process wants to end."""
     count = 0
     for ids in _pages(org_id, wanted):
         if should_stop():
             return Queued(count, more=True)
         left = len(ids) if limit is None else limit - count
-        count += reprocess(services, org_id, ids[:left], priority=priority, stage=stage)
+        count += queue_again(services, org_id, ids[:left], how)
         if left < len(ids):
             return Queued(count, more=True)
     return Queued(count)
@@ -85,16 +101,25 @@ def renew_vectors(
     services: Services,
     org_id: UUID,
     *,
-    status: StatusFilter | None = None,
+    is_asked: bool = True,
     limit: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Queued:
-    """Queue new vectors for all that have those of another model, to be made when there is nothing else to do."""
-    wanted = replace(with_other_vectors(services), status=status)
-    background = Priority.BACKGROUND
-    return reprocess_matching(
-        services, org_id, wanted, priority=background, limit=limit, stage=EMBED_ANEW, should_stop=should_stop
-    )
+    """Queue new vectors for all that have those of another model, to be made when there is nothing else to do.
+
+    Unless somebody asked for it, what has failed is left out: it may fail again every day.
+    """
+    how, wanted = Again(Priority.BACKGROUND, EMBED_ANEW, RunTrigger.REEMBED), with_other_vectors(services)
+    if not is_asked:
+        how, wanted = replace(how, prepare=_may_succeed), replace(wanted, status=StatusFilter.READY)
+    return _queue_matching(services, org_id, wanted, how, limit=limit, should_stop=should_stop)
+
+
+def _may_succeed(document_id: UUID) -> bool:
+    """Whether the last try did not fail, or only the end of its process kept it from success, and not too often."""
+    terminated = FailureType.PROCESS_TERMINATED
+    failures = transitions.failures_of(document_id, RunTrigger.REEMBED, TERMINATED_MAX)
+    return failures[:1] in ([], [None]) or (failures[0] == terminated and failures.count(terminated) < TERMINATED_MAX)
 
 
 def with_other_vectors(services: Services) -> Matching:

@@ -274,9 +274,19 @@ def _raise(failure: BaseException | None) -> None:
 
 def checked_vectors(embedder: Embedder, texts: Sequence[str]) -> Vector:
     """The vectors of a batch as rows; ProviderError where the answer can't be right."""
-    vectors = np.asarray(embedder.embed(texts), dtype=np.float32)
-    if vectors.shape != (len(texts), embedder.dimensions):
-        message = f"{embedder.name} returned vectors of shape {vectors.shape} for {len(texts)} texts"
+    return _checked(embedder, embedder.embed(texts), len(texts))
+
+
+def checked_query_vector(embedder: Embedder, query: str) -> Vector:
+    """The vector of a question; ProviderError where the answer can't be right."""
+    vector: Vector = _checked(embedder, [embedder.embed_query(query)], 1)[0]
+    return vector
+
+
+def _checked(embedder: Embedder, answer: Sequence[Sequence[float]], count: int) -> Vector:
+    vectors = np.asarray(answer, dtype=np.float32)
+    if vectors.shape != (count, embedder.dimensions):
+        message = f"{embedder.name} returned vectors of shape {vectors.shape} for {count} texts"
         raise ProviderError(message, is_outcome_unknown=True)
     lengths = np.linalg.norm(vectors, axis=1)
     if not np.all(np.abs(lengths - 1) < UNIT_TOLERANCE):

@@ -64,7 +64,8 @@ def find(
     # Phrases and beginnings alone are found by their words, and nothing is paid for.
     for embedder in _embedders(services, org_id) if wanted.words else ():
         try:
-            known.append(QueryVector(embedder.model, query_vector(services, org_id, embedder, wanted.text)))
+            values = query_vector(services, org_id, embedder, wanted.text)
+            known.append(QueryVector(embedder.model, values, has_words=embedder.knows_words_of(wanted.text)))
         except NotAsked as refusal:
             reason = refusal.reason
         except ProviderError as error:

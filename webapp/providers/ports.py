@@ -204,7 +204,13 @@ class Embedder(Protocol):
     """One for each paid call that this process may have on its way: take it before `embed`, give it back after."""
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Give one vector of unit length for each text, in order."""
+        """Give one vector of unit length for each passage, in order."""
+
+    def embed_query(self, text: str) -> list[float]:
+        """Give the vector of unit length of a question; some models read these otherwise than passages."""
+
+    def knows_words_of(self, text: str) -> bool:
+        """Say whether a question has words that the model knows. A vector of random letters means nothing."""
 
     def check(self) -> None:
         """Raise ProviderUnavailable unless the embedder is ready for work."""

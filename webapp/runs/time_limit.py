@@ -6,7 +6,7 @@ saved nothing, where another run of the document waits already, or after `contin
 """
 
 from webapp.db import session, transaction
-from webapp.documents.states import LiveRun, RunTrigger
+from webapp.documents.states import QUIET_TRIGGERS, LiveRun, RunTrigger
 from webapp.jobs.queue import JobError, JobQueue, JobSnapshot, Lease
 from webapp.runs import lifecycle, transitions
 from webapp.runs.checkpoint import inherited, pieces
@@ -48,8 +48,8 @@ def _continue(queue: JobQueue, run: LiveRun, continue_max: int) -> bool:
             if ended is None or ended.next_run_id is not None or job is None or pieces(job.checkpoint) == 0:
                 raise _Ends
             trigger = transitions.trigger_after(run.id, RunTrigger.CONTINUED)
-            # Of those with the trigger REREAD the first one goes on after none.
-            first = int(trigger is RunTrigger.REREAD)
+            # Of those that go on with their own trigger the first one goes on after none.
+            first = int(trigger in QUIET_TRIGGERS)
             if transitions.in_a_row(run.document_id, trigger) - first >= continue_max:
                 raise _Ends
             _queue_next(queue, run, job, trigger)

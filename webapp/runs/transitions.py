@@ -35,7 +35,15 @@ from webapp.db import session
 from webapp.documents import events
 from webapp.documents.kinds import are_recordings
 from webapp.documents.model import Document, ProcessingRun
-from webapp.documents.states import DocumentStatus, EventKind, FailureType, LiveRun, RunState, RunTrigger
+from webapp.documents.states import (
+    QUIET_TRIGGERS,
+    DocumentStatus,
+    EventKind,
+    FailureType,
+    LiveRun,
+    RunState,
+    RunTrigger,
+)
 
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 _ERROR_CHARACTERS_MAX = 2000
@@ -190,10 +198,19 @@ def in_a_row(document_id: UUID, trigger: RunTrigger) -> int:
     return session().scalar(row) or 0
 
 
+def failures_of(document_id: UUID, trigger: RunTrigger, limit: int) -> list[str | None]:
+    """How a document's last runs with this trigger failed, newest first; None for one that did not."""
+    runs = select(ProcessingRun.failure_type).where(
+        ProcessingRun.document_id == document_id, ProcessingRun.trigger == trigger
+    )
+    newest_first = runs.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc())
+    return list(session().scalars(newest_first.limit(limit)))
+
+
 def trigger_after(run_id: UUID, usual: RunTrigger) -> RunTrigger:
-    """The trigger of a run that goes on where this one ended: what follows a REREAD is one, too."""
+    """The trigger of a run that goes on where this one ended: what follows a REREAD is one, too, and so on."""
     own = session().scalar(select(ProcessingRun.trigger).where(ProcessingRun.id == run_id))
-    return RunTrigger.REREAD if own == RunTrigger.REREAD else usual
+    return RunTrigger(own) if own in QUIET_TRIGGERS else usual
 
 
 def last_of_chain(run_id: UUID, document_id: UUID) -> UUID:
@@ -311,15 +328,15 @@ def _running(condition: ColumnElement[bool], limit: int) -> list[LiveRun]:
 
 
 def _newest_and_next_run() -> Select[str, UUID | None, UUID, datetime]:
-    """The state of a document's newest run that is no REREAD, the published run, and the oldest queued run.
+    """The state of a document's newest run from which a status follows, the published run, and the oldest queued run.
 
     The oldest queued run is next, unless another one is RUNNING.
     """
     own, running, newest, following = (_runs.alias().c for _ in range(4))
     document: BindParameter[UUID] = bindparam("document", type_=Uuid())
     runs = select(own.id).where(own.document_id == document)
-    # Its first run is no REREAD, so there is one.
-    last = runs.where(own.trigger != RunTrigger.REREAD).order_by(own.created_at.desc(), own.id.desc()).limit(1)
+    # Its first run is one, so there is one.
+    last = runs.where(own.trigger.not_in(QUIET_TRIGGERS)).order_by(own.created_at.desc(), own.id.desc()).limit(1)
     busy = exists().where(running.document_id == document, running.state == RunState.RUNNING)
     first = runs.where(own.state == RunState.QUEUED, ~busy).order_by(own.created_at, own.id).limit(1)
     return (

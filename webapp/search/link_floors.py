@@ -15,7 +15,7 @@ class LinkFloor:
     same_text: float
 
 
-LINK_FLOORS = {"minilm-l6-v2-int8": LinkFloor(0.68, 0.97)}
+LINK_FLOORS = {"minilm-l6-v2-int8": LinkFloor(0.68, 0.97), "multilingual-e5-small-int8": LinkFloor(0.9, 0.985)}
 _UNMEASURED = LinkFloor(0.55, 0.97)
 
 

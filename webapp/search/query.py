@@ -1,8 +1,8 @@
 """Searches by words and by meaning, and puts what both find into one order.
 
-Words come before meaning: first the passages that hold the whole question in a row, then those with all its codes and
-numbers, then those with all its words, then those with some words or the same meaning. Within each of these, ranks in
-the lists are added up.
+First come the passages that hold the whole question in a row, then those with all its codes and numbers, then those
+with all its words, where these are one or two, then those with some words or the same meaning. Within each of these,
+ranks in the lists are added up.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,10 +28,12 @@ CANDIDATES = 100
 # Of passages that must hold something, and of those that are looked through for a filter.
 REQUIRED_MAX = 1000
 # Ranks, not scores: those of the two legs cannot be compared.
-RANK_OFFSET = 60
+RANK_OFFSET = 10
 # Meaning finds more than words do, so words only help it, unless there is just one. An exact
-# number or code comes before everything else.
-MEANING_WEIGHT, WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 1.0, 0.5, 1.0, 2.0
+# number or code comes before everything else. `python -m bench.questions` shows what these numbers find.
+MEANING_WEIGHT, WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 1.0, 0.35, 1.0, 2.0
+# Passages with all words come first where there are so many. Of more words they are often not what answers.
+KEYWORDS_MAX = 2
 # Shorter questions are not looked for in a row across passages.
 ROW_WORDS_MIN = 2
 
@@ -100,8 +102,8 @@ def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[t
     exact = gathering.exact()
     weight = WORDS_WEIGHT if len(wanted.telling) > 1 else SINGLE_WORD_WEIGHT
     scores = fuse([*((ids, MEANING_WEIGHT) for ids in near), (words, weight), (exact, EXACT_WEIGHT)])
-    found = set(all_words)
-    if len(all_words) >= gathering.depth:
+    found = set(all_words) if gathering.asks_by_keywords else set()
+    if found and len(all_words) >= gathering.depth:
         found |= which_hold(gathering.scope, wanted.all_words(), scores.keys() - found)
     row = gathering.row(all_words)
     scores |= {chunk_id: 0.0 for chunk_id in row if chunk_id not in scores}
@@ -137,12 +139,20 @@ class _Gathering:
             return with_phrase(self.scope, wanted.phrases[0][0], wanted.without)
         return exactly(self.scope, holding(self.scope, wanted.having(), REQUIRED_MAX), wanted.phrases)
 
+    @property
+    def asks_by_keywords(self) -> bool:
+        """Whether passages with all words come first, whatever is nearer by its meaning."""
+        return len(self.wanted.telling) <= KEYWORDS_MAX
+
     def near(self, vector: QueryVector, *, has_known_words: bool) -> list[UUID]:
-        """The passages that mean the same."""
-        least = floor_of(vector.model, has_known_words=has_known_words)
+        """The passages that mean the same; none for letters that are a word neither here nor to the model."""
+        if not (has_known_words or vector.has_words):
+            return []
         nearby = nearest(self.scope, vector, self.depth, self._folder)
         if self._required is not None:
             return self._among_required([each.id for each in nearby])
+        best = max((each.cosine for each in nearby), default=0.0)
+        least = floor_of(vector.model, best, has_known_words=has_known_words)
         ids = [each.id for each in nearby if each.cosine >= least]
         if not self.wanted.without:
             return ids

@@ -17,7 +17,7 @@ from webapp.search.scope import SearchScope
 Vector = NDArray[np.float32]
 
 # Models that have an HNSW index, and the length of their vectors (migrations make the indexes).
-INDEXED_MODELS = {"minilm-l6-v2-int8": 384}
+INDEXED_MODELS = {"minilm-l6-v2-int8": 384, "multilingual-e5-small-int8": 384}
 # An index over all orgs finds little of a small one before it gives up. Up to this many passages
 # each is compared instead, which is exact and quick enough.
 EXACT_CHUNKS_MAX = 10_000
@@ -29,6 +29,8 @@ class QueryVector:
 
     model: str
     values: Vector
+    has_words: bool = True
+    """Whether the model knows words of the query."""
 
 
 @dataclass(frozen=True, slots=True)

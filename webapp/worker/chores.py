@@ -17,7 +17,6 @@ from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import HTTP_WORKERS, Reset
 from webapp.library import blob_marks, lookup, reprocess, reread
 from webapp.library.missing import find_missing
-from webapp.library.status_filter import StatusFilter
 from webapp.pipeline import replaced, waiting
 from webapp.pipeline.earlier_readers import note_readers
 from webapp.pipeline.paid_calls import gates, kept_answers, reservations
@@ -248,16 +247,12 @@ def report_missing(services: Services, should_stop: Callable[[], bool] = lambda:
 
 
 def renew_vectors(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
-    """Queue new vectors for documents that have those of an earlier model, unless the settings leave it to ops.
-
-    Documents whose newest run failed are left out: it may fail again every day.
-    """
+    """Queue new vectors for documents that have those of an earlier model, unless the settings leave it to ops."""
     if services.settings.queue.reembed != "auto":
         return 0
     with reading(everywhere=True):
         ids = [org.id for org in orgs.everyone()]
-    ready = StatusFilter.READY
-    total = sum(reprocess.renew_vectors(services, each, status=ready, should_stop=should_stop).count for each in ids)
+    total = sum(reprocess.renew_vectors(services, each, is_asked=False, should_stop=should_stop).count for each in ids)
     if total:
         _log.info("%d documents with vectors of an earlier model get new ones", total)
     return total

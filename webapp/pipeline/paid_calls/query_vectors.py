@@ -19,7 +19,7 @@ from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
 from webapp.db.later import write_soon
 from webapp.jobs.interruptions import WaitReason
 from webapp.pipeline.artifacts import digest
-from webapp.pipeline.embed import checked_vectors
+from webapp.pipeline.embed import checked_query_vector
 from webapp.pipeline.paid_calls import gates, reservations
 from webapp.pipeline.paid_calls.kept_answers import outcome_of
 from webapp.pipeline.paid_calls.ledger import LedgerLine, add_line, price_of
@@ -98,7 +98,7 @@ _questions = _Questions()
 def query_vector(services: Services, org_id: UUID, embedder: Embedder, query: str) -> Vector:
     """The vector of a query; ProviderError, NotAsked."""
     if embedder.name == FREE:
-        return _asked(embedder, query)
+        return checked_query_vector(embedder, query)
     key = (org_id, embedder.model, digest(query.encode()))
     with _questions.alone(key):
         vector = _known(services, key, embedder)
@@ -162,7 +162,7 @@ def _ask_unless_known(services: Services, key: Key, embedder: Embedder, query: s
         return vector
     began = monotonic()
     try:
-        vector = _asked(embedder, query)
+        vector = checked_query_vector(embedder, query)
     except ProviderError as error:
         _close(key, call, outcome_of(error), monotonic() - began)
         raise
@@ -208,8 +208,3 @@ def _book_saved(services: Services, key: Key, embedder: Embedder) -> None:
         if trouble_of(error) is None:
             raise
         _log.warning("a saved call is not in the ledger: %s", type(error).__name__)
-
-
-def _asked(embedder: Embedder, query: str) -> Vector:
-    vector: Vector = checked_vectors(embedder, [query])[0]
-    return vector

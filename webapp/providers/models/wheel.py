@@ -40,6 +40,12 @@ class Wheel:
         name, version = self.file.split("-")[:2]
         return f"{name}=={version}"
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What pip is told to give a wheel that was made for one platform: data are the same on all others."""
+        platform = self.file.removesuffix(".whl").split("-")[-1].split(".")[-1]
+        return () if platform == "any" else (f"--platform={platform}",)
+
 
 def take(wheel: Wheel, work: Path, second_place: Path | str | None = None, *, is_patient: bool = True) -> list[Path]:
     """Fetch the wheel and give its members as files in `work`, in their order; BuildError."""
@@ -60,7 +66,7 @@ def fetch(wheel: Wheel, folder: Path, second_place: Path | str | None = None, *,
     path = folder / wheel.file
     options = () if is_patient and second_place is None else SOON
     try:
-        _download(wheel.requirement, folder, options)
+        _download(wheel.requirement, folder, (*wheel.options, *options))
         expect(path, wheel.sha256)
     except BuildError as error:
         if second_place is None:
@@ -76,7 +82,7 @@ def _from_second_place(wheel: Wheel, folder: Path, place: Path | str, first_reas
         if isinstance(place, Path):
             shutil.copyfile(place / wheel.file, folder / wheel.file)
         else:
-            _download(f"{place}/{wheel.file}", folder, SOON)
+            _download(f"{place}/{wheel.file}", folder, (*wheel.options, *SOON))
         expect(folder / wheel.file, wheel.sha256)
     except (BuildError, OSError) as error:
         raise BuildError(f"{first_reason}{error}") from error
@@ -123,5 +129,5 @@ def working_folder(models: Path, name: str) -> Iterator[Path]:
 def replace(final: Path, new: Path, work: Path) -> None:
     """Put a new folder in the place of an older or broken one. A crash in between only costs another build."""
     if final.exists():
-        final.rename(work / "replaced")
+        final.rename(work / f"replaced-{final.name}")
     new.rename(final)

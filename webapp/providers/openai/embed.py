@@ -68,6 +68,14 @@ class OpenAIEmbedder(OpenAIRole):
         sent = [_shortened(text) for text in texts]
         return [vector.tolist() for batch in self._calls(sent) for vector in self._ask(batch)]
 
+    def embed_query(self, text: str) -> list[float]:
+        """Give the vector of unit length of a question, which OpenAI's models read like any text."""
+        return self.embed([text])[0]
+
+    def knows_words_of(self, text: str) -> bool:
+        """Always: nobody says how the server's model cuts words."""
+        return True
+
     def _calls(self, texts: Sequence[str]) -> Iterator[list[str]]:
         """What goes into one call; callers that keep to the limits are given back what they brought."""
         batch: list[str] = []

@@ -12,6 +12,8 @@ from webapp.accounts import orgs, users
 from webapp.config import Settings
 from webapp.config.group import Group
 from webapp.db import reading, row_security
+from webapp.library import selection
+from webapp.library.reprocess import with_other_vectors
 from webapp.provider_errors import ProviderError
 from webapp.sandbox import state as sandbox_state
 from webapp.web import htmx
@@ -44,6 +46,7 @@ def command() -> None:
     if not failed:
         _show_operators()
         _show_space()
+        _show_vectors()
         _show_work()
     if failed or not all(well):
         raise SystemExit(1)
@@ -115,6 +118,18 @@ def _show_space() -> None:
         click.echo(f"room: {one_line(error.message)}; no paid call is made until there is some")
     else:
         click.echo("room: ok")
+
+
+def _show_vectors() -> None:
+    """Which model makes the vectors, and how many documents still have those of another one."""
+    with reading(everywhere=True):
+        ids = [org.id for org in orgs.everyone()]
+    waiting = 0
+    for org_id in ids:
+        with reading(org_id):
+            waiting += selection.count(org_id, with_other_vectors(services())).number
+    others = f"; {waiting} documents have those of another model" if waiting else ""
+    click.echo(f"vectors: {services().providers.embedder.model}{others}")
 
 
 class _Asked(Protocol):

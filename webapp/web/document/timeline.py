@@ -7,7 +7,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from webapp.documents.model import ProcessingRun, RunEvent
-from webapp.documents.states import EventKind, RunState, RunTrigger
+from webapp.documents.states import QUIET_TRIGGERS, EventKind, RunState, RunTrigger
 from webapp.web.document_view import run_failure, run_seconds
 from webapp.web.sentences import Sentence, failure
 
@@ -57,8 +57,8 @@ def run_views(
 
 
 def _goes_on_after(following: ProcessingRun, run: ProcessingRun) -> bool:
-    is_reread = run.state == RunState.TIMED_OUT and run.trigger == following.trigger == RunTrigger.REREAD
-    return is_reread or following.trigger == RunTrigger.CONTINUED
+    is_same = run.trigger == following.trigger and following.trigger in QUIET_TRIGGERS
+    return (is_same and run.state == RunState.TIMED_OUT) or following.trigger == RunTrigger.CONTINUED
 
 
 def _view(run: ProcessingRun, number: int, events: list[RunEvent], names: Mapping[str, str]) -> RunView:
