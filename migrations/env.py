@@ -36,6 +36,8 @@ from webapp.db.grants import grant
 NATIVE = {
     "uq_jobs_live_run_stage",
     "words",
+    "chunk_words",
+    "ix_chunk_words_document_id",
     "ix_chunks_embedding_minilm",
     "chunks_fts",
     "chunks_fts_ids",

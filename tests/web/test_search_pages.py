@@ -111,3 +111,21 @@ def test_a_landing_names_words_of_one_block() -> None:
     )
     assert landing("A first line.\nA second one.", []) == ":~:text=A%20first%20line."
     assert landing("---", ["x"]) == ""
+
+
+def test_nearly_the_same_passages_are_one_hit(app: Flask, browser: Browser, program: Program) -> None:
+    use_hashed_words(app)
+    terms = (
+        "These terms of delivery hold for all orders of wheat, rye and barley that the mill takes from its customers. "
+        "The price is that of the day of the order; carriage is paid by whoever asks for it, and sacks remain ours. "
+        "What is spoilt on its way is to be shown to the driver at once and told to us in writing within a week,"
+    )
+    shelve(program, *((f"{day}.txt", f"{terms} or by {day}.".encode()) for day in ("Monday", "Tuesday", "Friday")))
+    shelve(program, ("other.txt", b"Wheat is ground between stones."))
+    work_off(app)
+
+    hits = read_json(program.get("/search?q=wheat+delivery"))["hits"]
+    assert [hit["similar"]["count"] for hit in hits] == [2, 0]
+    names = {hits[0]["filename"], *(each["filename"] for each in hits[0]["similar"]["passages"])}
+    assert names == {"Monday.txt", "Tuesday.txt", "Friday.txt"}
+    assert "2 more like this" in browser.get("/search?q=wheat+delivery").text

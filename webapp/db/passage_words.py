@@ -1,24 +1,36 @@
 """Lets PostgreSQL find passages by an index of their words.
 
 With row-level security no index is used for `@@`, which is not leakproof. So a function of the tables' owner reads
-one, and returns only passages of the transaction's org; the index has the org beside the words, so that a small org's
-passages are not looked for among all others. The owner, to whom row-level security applies as well, gets a policy of
-its own for that. Where the application itself connects as the owner, there is no such function, and all of an org's
-passages are compared.
+one, and returns only passages of the transaction's org: all of these have one more word, the org's mark. The owner, to
+whom row-level security applies as well, gets a policy of its own for that. Where the application itself connects as the
+owner, there is no such function, and all passages of an org are compared.
+
+A bitmap of all passages that have a common word takes the longer the more there are. So a sample is asked first: some
+passages of each org, always the same ones, have another mark. Where the sample shows that a term is common, only
+passages of a sample that is large enough are ranked.
 
 Each `flask db upgrade` ends with this, since roles may change.
 """
 
+import logging
 from collections.abc import Sequence
 
 from sqlalchemy import make_url, text
 from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from webapp.config import Settings
 from webapp.db.inside_words import serving_roles
 
-FUNCTION = "docmill_passages_with(tsquery[], integer, integer)"
-INDEX = "ix_chunks_org_words"
+_log = logging.getLogger(__name__)
+
+FUNCTION = "docmill_passages_found(tsquery[], integer, integer)"
+INDEX = "ix_chunk_words_words"
+# Of a term that so many passages of the smaller sample have, only a sample is ranked.
+SEEN_MIN = 40
+# The weights are of stems, of words in the text, in the heading, in the title; the rank is divided by the logarithm of
+# the length (1).
+RANK = "ts_rank('{0.2, 0.4, 0.4, 0.4}', words, wanted, 1)"
 
 
 def prepare(engine: Engine, settings: Settings) -> None:
@@ -30,11 +42,12 @@ def prepare(engine: Engine, settings: Settings) -> None:
         if not connection.scalar(_IS_TURN, {"lock": _LOCK}):
             return
         roles = serving_roles(connection, make_url(settings.database_url).username or "")
-        if not roles:
+        if roles:
+            _make_index(connection)
+            allow(connection, roles)
+        else:
             take_away(connection)
-            return
-        _make_index(connection)
-        allow(connection, roles)
+        _drop_earlier(connection)
 
 
 def allow(connection: Connection, roles: Sequence[str]) -> None:
@@ -51,10 +64,32 @@ def take_away(connection: Connection) -> None:
 
 
 _LOCK = 0x646F6370  # "docp": any number that nobody else uses as an advisory lock
-_IS_TURN = text("SELECT to_regclass('public.chunks') IS NOT NULL AND pg_try_advisory_lock(:lock)")
+_IS_TURN = text("SELECT to_regclass('public.chunk_words') IS NOT NULL AND pg_try_advisory_lock(:lock)")
 _IS_VALID = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
-# The id of the org is one more word.
-_WORDS = "words || array_to_tsvector(ARRAY[CAST(org_id AS text)])"
+
+
+def _drop_earlier(connection: Connection) -> None:
+    """Remove the index of words of earlier versions, whose processes have searched by it until now."""
+    try:
+        connection.execute(text("SET lock_timeout = '5s'"))
+        connection.execute(_DROP_EARLIER)
+        if connection.scalar(_HAS_EARLIER):
+            connection.execute(text("ALTER TABLE public.chunks DROP COLUMN IF EXISTS words"))
+    except DBAPIError as error:
+        _log.warning("the earlier index of words could not be removed now; the next upgrade will: %s", error.orig)
+    finally:
+        connection.execute(text("RESET lock_timeout"))
+
+
+_HAS_EARLIER = text("""
+    SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('public.chunks') AND attname = 'words' AND NOT attisdropped
+""")
+_DROP_EARLIER = text("""
+DO $docmill$ BEGIN
+    DROP FUNCTION IF EXISTS public.docmill_passages_with(tsquery[], integer, integer);
+    DROP POLICY IF EXISTS owner_finds_words ON public.chunks;
+END $docmill$
+""")
 
 
 def _make_index(connection: Connection) -> None:
@@ -62,22 +97,23 @@ def _make_index(connection: Connection) -> None:
     if connection.scalar(_IS_VALID, {"name": f"public.{INDEX}"}):
         return
     connection.execute(text(f"DROP INDEX IF EXISTS public.{INDEX}"))
-    connection.execute(text(f"CREATE INDEX CONCURRENTLY {INDEX} ON public.chunks USING gin (({_WORDS}))"))
+    connection.execute(text(f"CREATE INDEX CONCURRENTLY {INDEX} ON public.chunk_words USING gin (words)"))
 
 
 _TAKE_AWAY = text(f"""
 DO $docmill$ BEGIN
     DROP FUNCTION IF EXISTS public.{FUNCTION};
-    DROP POLICY IF EXISTS owner_finds_words ON public.chunks;
+    DROP POLICY IF EXISTS owner_finds_words ON public.chunk_words;
 END $docmill$
 """)
-# For each query its number, and of the first `most` passages that match the `best` ones.
+# Of each query the `best` ones of the first `most` passages that match, and how many match. In the smaller sample every
+# 64th passage is, in the larger one every 8th (webapp/search/word_rows.py). Of so few that match, all are looked up.
 _MAKE = text(f"""
 DO $docmill$ BEGIN
-    DROP POLICY IF EXISTS owner_finds_words ON public.chunks;
-    CREATE POLICY owner_finds_words ON public.chunks FOR SELECT TO CURRENT_USER USING (true);
-    CREATE OR REPLACE FUNCTION public.docmill_passages_with(wanted tsquery[], most integer, best integer)
-    RETURNS TABLE (number integer, passage uuid, rank real, matching integer)
+    DROP POLICY IF EXISTS owner_finds_words ON public.chunk_words;
+    CREATE POLICY owner_finds_words ON public.chunk_words FOR SELECT TO CURRENT_USER USING (true);
+    CREATE OR REPLACE FUNCTION public.docmill_passages_found(asked tsquery[], most integer, best integer)
+    RETURNS TABLE (passage uuid, rank real, matching integer)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
     SET plan_cache_mode = force_custom_plan
@@ -85,24 +121,32 @@ DO $docmill$ BEGIN
     AS $function$
     DECLARE
         org uuid := CAST(nullif(current_setting('app.org_id', true), '') AS uuid);
-        own tsquery;
+        mark text;
+        wanted tsquery;
+        seen integer;
+        share integer;
+        scope tsquery;
     BEGIN
         IF org IS NULL THEN
             RAISE EXCEPTION 'the transaction is about no org' USING ERRCODE = 'insufficient_privilege';
         END IF;
-        own := CAST(quote_literal(CAST(org AS text)) AS tsquery);
-        FOR place IN 1 .. coalesce(array_length(wanted, 1), 0) LOOP
-            CONTINUE WHEN numnode(wanted[place]) = 0;
+        mark := chr(448) || replace(CAST(org AS text), '-', '');
+        FOREACH wanted IN ARRAY asked LOOP
+            CONTINUE WHEN numnode(wanted) = 0;
+            scope := CAST(mark || '64' AS tsquery);
+            SELECT count(*) INTO seen FROM (
+                SELECT 1 FROM public.chunk_words AS c WHERE c.words @@ (wanted && scope) LIMIT most
+            ) AS few;
+            share := CASE WHEN seen < {SEEN_MIN} THEN 1 WHEN seen < most THEN 8 ELSE 64 END;
+            scope := CAST(mark || CASE share WHEN 1 THEN '' ELSE CAST(share AS text) END AS tsquery);
             RETURN QUERY
-                SELECT place, found.id, ts_rank(found.words, wanted[place], 1) AS how_well,
-                    CAST(count(*) OVER () AS integer)
+                SELECT found.chunk_id, {RANK} AS how_well, share * CAST(count(*) OVER () AS integer)
                 FROM (
-                    SELECT c.id, c.words FROM public.chunks AS c
-                    WHERE (c.words || array_to_tsvector(ARRAY[CAST(c.org_id AS text)])) @@ (wanted[place] && own)
-                        AND c.org_id IS NOT DISTINCT FROM org
+                    SELECT c.chunk_id, c.words FROM public.chunk_words AS c
+                    WHERE c.words @@ (wanted && scope) AND c.org_id IS NOT DISTINCT FROM org
                     LIMIT most
                 ) AS found
-                ORDER BY how_well DESC, found.id LIMIT best;
+                ORDER BY how_well DESC, found.chunk_id LIMIT best;
         END LOOP;
     END $function$;
     REVOKE ALL ON FUNCTION public.{FUNCTION} FROM PUBLIC;

@@ -19,7 +19,8 @@ from webapp.db import session
 from webapp.search.match import Atom, TermMatch
 from webapp.search.model import Chunk
 from webapp.search.scope import SearchScope
-from webapp.search.words import holding, in_a_row, plain_words, which_hold
+from webapp.search.stems import plain_words
+from webapp.search.words import holding, in_a_row, which_hold
 
 CANDIDATES_MAX = 300
 QUESTION_CANDIDATES_MAX = 50

@@ -4,7 +4,6 @@ What a person types never reaches a database as syntax: it is cut into terms bef
 """
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
@@ -25,9 +24,6 @@ _COMMON = frozenset(
     )
 )
 _WORD = re.compile(r"\w+")
-_LETTERS = re.compile(r"[^\W_]+")
-# Addresses behind the words of a link are not read.
-_LINK = re.compile(r"\]\([^()\s]{0,2000}\)")
 
 
 def query_words(query: str) -> list[str]:
@@ -58,15 +54,6 @@ def _bare(part: str) -> str:
     """From the first letter or digit to the last one."""
     places = [found.span() for found in _WORD.finditer(part)]
     return part[places[0][0] : places[-1][1]] if places else ""
-
-
-def plain_words(text: str) -> list[str]:
-    """A text's words as they are compared one by one: lower case, without accents and marks of Markdown."""
-    plain = _LINK.sub("] ", text)
-    if not plain.isascii():
-        decomposed = unicodedata.normalize("NFKD", plain)
-        plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
-    return _LETTERS.findall(plain.casefold())
 
 
 def holding(scope: SearchScope, match: TermMatch, limit: int) -> list[UUID]:
