@@ -41,6 +41,7 @@ NATIVE = {
     "ix_chunks_embedding_minilm",
     "chunks_fts",
     "chunks_fts_ids",
+    "chunks_fts_vocab",
     "chunks_fts_config",
     "chunks_fts_content",
     "chunks_fts_data",

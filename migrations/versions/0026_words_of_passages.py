@@ -66,6 +66,8 @@ _POSTGRESQL = (
             REFERENCES chunks (org_id, id) ON DELETE CASCADE
     )
     """,
+    # Beside its row, where it fits: to rank a passage reads it.
+    "ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE MAIN",
     "CREATE INDEX ix_chunk_words_document_id ON chunk_words (document_id)",
     "ALTER TABLE chunk_words ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE chunk_words FORCE ROW LEVEL SECURITY",
@@ -77,7 +79,8 @@ _POSTGRESQL = (
     """,
 )
 _POSTGRESQL_BACK = (
-    "DROP FUNCTION IF EXISTS docmill_passages_found(tsquery[], integer, integer)",
+    "DROP FUNCTION IF EXISTS docmill_passages_found(tsquery[], integer, integer, boolean)",
+    "DROP FUNCTION IF EXISTS docmill_passages_counted(tsquery[])",
     "DROP TABLE chunk_words",
     """
     ALTER TABLE chunks ADD COLUMN IF NOT EXISTS words tsvector
@@ -104,10 +107,12 @@ _SQLITE = (
     CREATE VIRTUAL TABLE chunks_fts
         USING fts5(title, heading, words, stems, tokenize = 'unicode61 remove_diacritics 0')
     """,
+    "CREATE VIRTUAL TABLE chunks_fts_vocab USING fts5vocab('chunks_fts', 'row')",
     _ON_DELETE,
 )
 _SQLITE_BACK = (
     "DROP TRIGGER chunks_fts_delete",
+    "DROP TABLE chunks_fts_vocab",
     "DROP TABLE chunks_fts",
     "ALTER TABLE chunks_fts_ids DROP COLUMN signature",
     "CREATE VIRTUAL TABLE chunks_fts USING fts5(heading, text, tokenize = 'porter unicode61 remove_diacritics 2')",

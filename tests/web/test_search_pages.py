@@ -129,3 +129,13 @@ def test_nearly_the_same_passages_are_one_hit(app: Flask, browser: Browser, prog
     names = {hits[0]["filename"], *(each["filename"] for each in hits[0]["similar"]["passages"])}
     assert names == {"Monday.txt", "Tuesday.txt", "Friday.txt"}
     assert "2 more like this" in browser.get("/search?q=wheat+delivery").text
+
+
+def test_another_spelling_is_suggested_and_not_searched_for(
+    browser: Browser, program: Program, shelf: list[str]
+) -> None:
+    assert shelf
+    assert read_json(program.get("/search?q=weat+stones"))["did_you_mean"] == "wheat stones"
+    assert read_json(program.get("/search?q=wheat"))["did_you_mean"] is None
+    page = browser.get("/search?q=wheatt").text
+    assert 'Did you mean <a href="/search?q=wheat"><bdi>wheat</bdi></a>?' in page

@@ -24,7 +24,8 @@ from webapp.db.inside_words import serving_roles
 
 _log = logging.getLogger(__name__)
 
-FUNCTION = "docmill_passages_found(tsquery[], integer, integer)"
+FUNCTION = "docmill_passages_found(tsquery[], integer, integer, boolean)"
+COUNT_FUNCTION = "docmill_passages_counted(tsquery[])"
 INDEX = "ix_chunk_words_words"
 # Of a term that so many passages of the smaller sample have, only a sample is ranked.
 SEEN_MIN = 40
@@ -55,7 +56,8 @@ def allow(connection: Connection, roles: Sequence[str]) -> None:
     connection.execute(_MAKE)
     for role in roles:
         quoted = connection.dialect.identifier_preparer.quote(role)
-        connection.execute(text(f"GRANT EXECUTE ON FUNCTION public.{FUNCTION} TO {quoted}"))
+        for function in (FUNCTION, COUNT_FUNCTION):
+            connection.execute(text(f"GRANT EXECUTE ON FUNCTION public.{function} TO {quoted}"))
 
 
 def take_away(connection: Connection) -> None:
@@ -103,52 +105,95 @@ def _make_index(connection: Connection) -> None:
 _TAKE_AWAY = text(f"""
 DO $docmill$ BEGIN
     DROP FUNCTION IF EXISTS public.{FUNCTION};
+    DROP FUNCTION IF EXISTS public.{COUNT_FUNCTION};
     DROP POLICY IF EXISTS owner_finds_words ON public.chunk_words;
 END $docmill$
 """)
+# Any other index would be read from end to end, so the functions may use bitmap scans alone.
+_HOW = """
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off SET enable_bitmapscan = on
+"""
 # Of each query the `best` ones of the first `most` passages that match, and how many match. In the smaller sample every
 # 64th passage is, in the larger one every 8th (webapp/search/word_rows.py). Of so few that match, all are looked up.
+# Where `telling` is set, common terms are left out, unless no other one finds anything.
 _MAKE = text(f"""
 DO $docmill$ BEGIN
     DROP POLICY IF EXISTS owner_finds_words ON public.chunk_words;
     CREATE POLICY owner_finds_words ON public.chunk_words FOR SELECT TO CURRENT_USER USING (true);
-    CREATE OR REPLACE FUNCTION public.docmill_passages_found(asked tsquery[], most integer, best integer)
+    CREATE OR REPLACE FUNCTION public.docmill_passages_found(
+        asked tsquery[], most integer, best integer, telling boolean
+    )
     RETURNS TABLE (passage uuid, rank real, matching integer)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_custom_plan
-    SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off SET enable_bitmapscan = on
+    {_HOW}
     AS $function$
     DECLARE
         org uuid := CAST(nullif(current_setting('app.org_id', true), '') AS uuid);
-        mark text;
+        mark text := chr(448) || replace(CAST(org AS text), '-', '');
         wanted tsquery;
+        scope tsquery;
         seen integer;
         share integer;
-        scope tsquery;
+        common tsquery[] := '{{}}';
+        is_found boolean := false;
     BEGIN
         IF org IS NULL THEN
             RAISE EXCEPTION 'the transaction is about no org' USING ERRCODE = 'insufficient_privilege';
         END IF;
-        mark := chr(448) || replace(CAST(org AS text), '-', '');
-        FOREACH wanted IN ARRAY asked LOOP
-            CONTINUE WHEN numnode(wanted) = 0;
-            scope := CAST(mark || '64' AS tsquery);
-            SELECT count(*) INTO seen FROM (
-                SELECT 1 FROM public.chunk_words AS c WHERE c.words @@ (wanted && scope) LIMIT most
-            ) AS few;
-            share := CASE WHEN seen < {SEEN_MIN} THEN 1 WHEN seen < most THEN 8 ELSE 64 END;
-            scope := CAST(mark || CASE share WHEN 1 THEN '' ELSE CAST(share AS text) END AS tsquery);
-            RETURN QUERY
-                SELECT found.chunk_id, {RANK} AS how_well, share * CAST(count(*) OVER () AS integer)
-                FROM (
-                    SELECT c.chunk_id, c.words FROM public.chunk_words AS c
-                    WHERE c.words @@ (wanted && scope) AND c.org_id IS NOT DISTINCT FROM org
-                    LIMIT most
-                ) AS found
-                ORDER BY how_well DESC, found.chunk_id LIMIT best;
+        FOR round IN 1 .. 2 LOOP
+            EXIT WHEN round = 2 AND (is_found OR NOT telling);
+            FOREACH wanted IN ARRAY CASE round WHEN 1 THEN asked ELSE common END LOOP
+                scope := CAST(mark || '64' AS tsquery);
+                SELECT count(*) INTO seen FROM (
+                    SELECT 1 FROM public.chunk_words AS c WHERE c.words @@ (wanted && scope) LIMIT most
+                ) AS few;
+                IF round = 1 AND telling AND seen >= {SEEN_MIN} THEN
+                    common := common || wanted;
+                    CONTINUE;
+                END IF;
+                share := CASE WHEN seen < {SEEN_MIN} THEN 1 WHEN seen < most THEN 8 ELSE 64 END;
+                scope := CAST(mark || CASE share WHEN 1 THEN '' ELSE CAST(share AS text) END AS tsquery);
+                RETURN QUERY
+                    SELECT found.chunk_id, {RANK} AS how_well, share * CAST(count(*) OVER () AS integer)
+                    FROM (
+                        SELECT c.chunk_id, c.words FROM public.chunk_words AS c
+                        WHERE c.words @@ (wanted && scope) AND c.org_id IS NOT DISTINCT FROM org
+                        LIMIT most
+                    ) AS found
+                    ORDER BY how_well DESC, found.chunk_id LIMIT best;
+                is_found := is_found OR FOUND;
+            END LOOP;
         END LOOP;
     END $function$;
     REVOKE ALL ON FUNCTION public.{FUNCTION} FROM PUBLIC;
+    CREATE OR REPLACE FUNCTION public.docmill_passages_counted(asked tsquery[]) RETURNS integer[]
+    {_HOW}
+    AS $function$
+    DECLARE
+        org uuid := CAST(nullif(current_setting('app.org_id', true), '') AS uuid);
+        mark text := chr(448) || replace(CAST(org AS text), '-', '');
+        wanted tsquery;
+        seen integer;
+        counts integer[] := '{{}}';
+    BEGIN
+        IF org IS NULL THEN
+            RAISE EXCEPTION 'the transaction is about no org' USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        FOREACH wanted IN ARRAY asked LOOP
+            SELECT 64 * count(*) INTO seen FROM (
+                SELECT 1 FROM public.chunk_words AS c
+                WHERE c.words @@ (wanted && CAST(mark || '64' AS tsquery)) LIMIT {SEEN_MIN}
+            ) AS few;
+            IF seen < 64 * {SEEN_MIN} THEN
+                SELECT count(*) INTO seen FROM public.chunk_words AS c
+                WHERE c.words @@ (wanted && CAST(mark AS tsquery)) AND c.org_id IS NOT DISTINCT FROM org;
+            END IF;
+            counts := counts || seen;
+        END LOOP;
+        RETURN counts;
+    END $function$;
+    REVOKE ALL ON FUNCTION public.{COUNT_FUNCTION} FROM PUBLIC;
 END $docmill$
 """)  # noqa: S608 - of our own constants

@@ -11,6 +11,7 @@ from webapp.library import filtered, lookup
 from webapp.pipeline.paid_calls.query_vectors import NotAsked, query_vector
 from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Embedder
+from webapp.search import spelling
 from webapp.search.grammar import ParsedQuery, parse
 from webapp.search.query import FoundHits, Hit, search
 from webapp.search.scope import SearchScope
@@ -38,6 +39,8 @@ class SearchResult:
     """The number of the next hit; None where there are no more."""
     marked: Sequence[str] = ()
     """The words that were looked for."""
+    did_you_mean: str | None = None
+    """Another query, where words of this one occur nowhere, or hardly."""
 
 
 def find(
@@ -63,16 +66,19 @@ def find(
     folder = services.settings.data_dir / "index"
     limit = min(limit, LIMIT_MAX)
 
-    def read() -> FoundHits:
-        return search(_scope(org_id, query), wanted, known, limit, folder, start=start)
+    def read() -> tuple[FoundHits, str | None]:
+        hits = search(_scope(org_id, query), wanted, known, limit, folder, start=start)
+        may_be_misspelt = start == 0 and hits.with_all_words <= spelling.RARE
+        return hits, spelling.corrected(org_id, query) if may_be_misspelt else None
 
-    found = db.reading_late(org_id, read, may_be_late=may_be_late)
+    found, did_you_mean = db.reading_late(org_id, read, may_be_late=may_be_late)
     return SearchResult(
         found.hits,
         words_only=bool(wanted.words) and not known,
         reason=None if known else reason,
         next_start=start + limit if found.has_more else None,
         marked=wanted.marked,
+        did_you_mean=did_you_mean,
     )
 
 

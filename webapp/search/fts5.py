@@ -1,6 +1,6 @@
 """Asks SQLite's index of words, FTS5."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -18,6 +18,7 @@ _IDS_PER_STATEMENT = 10_000
 # Ranking takes longer than finding: of what very many passages have, so many are ranked.
 RANKED_MAX = 2_000
 
+COUNTED_MAX = 200
 # Of a word in the title or file's name, in the heading, in the text, and of a stem.
 WEIGHTS = "1.0, 1.0, 1.0, 0.5"
 _FOUND = """
@@ -69,6 +70,31 @@ def _telling(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
 
 
 _COUNTED = text("SELECT count(*) FROM (SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH :wanted LIMIT :most)")
+
+
+def occurring(words: Collection[str]) -> dict[str, int]:
+    """Those of these words that passages of any org have, and how many do."""
+    parts = batches(sorted(words), _IDS_PER_STATEMENT)
+    return {row.term: row.doc for part in parts for row in session().execute(_TERMS, {"words": part})}
+
+
+_TERMS = text("SELECT term, doc FROM chunks_fts_vocab WHERE term IN :words").bindparams(
+    bindparam("words", expanding=True)
+)
+
+
+def count(org_id: UUID, match: TermMatch) -> int:
+    """In how many passages of the org this is, counted as far as `COUNTED_MAX`."""
+    values = {"wanted": expression(match), "org_id": org_id, "most": COUNTED_MAX}
+    return session().scalar(_COUNTED_IN_ORG, values) or 0
+
+
+_COUNTED_IN_ORG = text("""
+    SELECT count(*) FROM (
+        SELECT 1 FROM chunks_fts JOIN chunks_fts_ids ON number = chunks_fts.rowid
+        WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id LIMIT :most
+    )
+""").bindparams(bindparam("org_id", type_=Uuid))
 
 
 def expression(match: TermMatch) -> str:

@@ -79,6 +79,8 @@ class FoundHits:
 
     hits: Sequence[Hit]
     has_more: bool = False
+    with_all_words: int = 0
+    """How many passages have all words, as far as they were looked up."""
 
 
 def search(
@@ -99,20 +101,23 @@ def search(
     """
     if wanted.is_empty or limit < 1 or scope.is_empty:
         return FoundHits([])
-    ordered = _in_order(_Gathering(scope, wanted, folder), vectors)
+    gathering = _Gathering(scope, wanted, folder)
+    all_words = gathering.all_words()
+    ordered = _in_order(gathering, all_words, vectors)
     if scope.matching is not None:
         ordered = _of_matching(scope.org_id, scope.matching, ordered)
     similar = alike.under_the_first([chunk_id for chunk_id, _ in ordered])
     under_others = {chunk_id for others in similar.values() for chunk_id in others}
     ordered = [each for each in ordered if each[0] not in under_others]
     shown = ordered[start : start + limit]
-    return FoundHits(_hits(scope.org_id, shown, similar), len(ordered) > start + limit)
+    return FoundHits(_hits(scope.org_id, shown, similar), len(ordered) > start + limit, len(all_words))
 
 
-def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[tuple[UUID, float]]:
+def _in_order(
+    gathering: "_Gathering", all_words: Sequence[UUID], vectors: Sequence[QueryVector]
+) -> list[tuple[UUID, float]]:
     """All that was found with its score, best first."""
     wanted = gathering.wanted
-    all_words = gathering.all_words()
     words = all_words if len(all_words) >= gathering.depth else [*all_words, *gathering.some_words(all_words)]
     # What must be there word for word is in the order of its words; meaning orders what loose words find.
     near = [gathering.near(each, has_known_words=bool(words)) for each in vectors] if wanted.words else []

@@ -22,7 +22,7 @@ from webapp.search.stems import MARK, forms, indexed, plain_words
 
 # So many passages with all words are ranked, and so many with one of them.
 RANKED_MAX = 1_000
-RANKED_OF_ONE_MAX = 300
+RANKED_OF_ONE_MAX = 150
 
 
 def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
@@ -50,7 +50,7 @@ def _by_index(match: TermMatch, limit: int) -> list[UUID]:
     most = max(limit, RANKED_OF_ONE_MAX if singles else RANKED_MAX)
     scores: dict[UUID, float] = {}
     wanted = [expression(each) for each in singles or [match]]
-    for row in session().execute(_ASKED, {"wanted": wanted, "most": most, "limit": limit}):
+    for row in session().execute(_ASKED, {"wanted": wanted, "most": most, "limit": limit, "telling": bool(singles)}):
         # What few passages have tells more; of a term that many have, not all were counted.
         scores[row.passage] = scores.get(row.passage, 0.0) + (1.0 + row.rank) / math.log(2 + row.matching)
     return sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:limit]
@@ -58,8 +58,19 @@ def _by_index(match: TermMatch, limit: int) -> list[UUID]:
 
 _ASKED = text(
     "SELECT passage, rank, matching "
-    "FROM public.docmill_passages_found(CAST(CAST(:wanted AS text[]) AS tsquery[]), :most, :limit)"
+    "FROM public.docmill_passages_found(CAST(CAST(:wanted AS text[]) AS tsquery[]), :most, :limit, :telling)"
 ).columns(passage=Uuid)
+
+
+def counted(wanted: Sequence[str]) -> Sequence[int]:
+    """In how many passages each of these texts of tsqueries is, roughly where they are many; 0 without the index."""
+    if not wanted or not _has_index():
+        return [0] * len(wanted)
+    found: Sequence[int] = session().execute(_COUNTED, {"wanted": list(wanted)}).scalar_one()
+    return found
+
+
+_COUNTED = text("SELECT public.docmill_passages_counted(CAST(CAST(:wanted AS text[]) AS tsquery[]))")
 
 
 def _has_index() -> bool:

@@ -1,5 +1,6 @@
 """Finding passages by meaning: the ones whose vectors point where the query's does."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,7 +54,12 @@ def nearest(scope: SearchScope, wanted: QueryVector, limit: int, folder: Path) -
 
 
 def is_large(org_id: UUID) -> bool:
-    """Whether an org has more passages than PostgreSQL compares one by one; SQLite has no index of vectors."""
+    """Whether an org has more passages than PostgreSQL compares one by one; SQLite has no index of vectors.
+
+    An org that was large a moment ago still is: to count so many passages takes longer than to search.
+    """
+    if _large_until.get(org_id, 0.0) > time.monotonic():
+        return True
     # In an order that an index has, and with the org and the limit as parts of the text: a plan made for any org may
     # read all orgs' passages.
     some = (
@@ -62,7 +68,15 @@ def is_large(org_id: UUID) -> bool:
     )
     of_org = text(some).bindparams(bindparam("org_id", type_=Uuid, literal_execute=True))
     row = ask_postgresql(of_org, {"org_id": org_id})
-    return row is not None and row[0] > EXACT_CHUNKS_MAX
+    is_so = row is not None and row[0] > EXACT_CHUNKS_MAX
+    if is_so:
+        _large_until[org_id] = time.monotonic() + _LARGE_FOR_SECONDS
+    return is_so
+
+
+# In each process, by org.
+_large_until: dict[UUID, float] = {}
+_LARGE_FOR_SECONDS = 600.0
 
 
 def _by_comparing(scope: SearchScope, wanted: QueryVector, limit: int) -> list[NearPassage]:

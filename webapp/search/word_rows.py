@@ -177,7 +177,7 @@ _REPLACE = text("""
 
 def _write_tsvectors(connection: Connection, own: _Own, found: _Found) -> None:
     rows = [
-        {**own, "chunk": chunk_id, "words": _tsvector(own["org"], chunk_id, words), "signature": words.signature}
+        {**own, "chunk": chunk_id, "words": tsvector_of(own["org"], chunk_id, words), "signature": words.signature}
         for chunk_id, words in found
     ]
     connection.execute(_ADD, rows)
@@ -195,7 +195,7 @@ def org_mark(org_id: UUID) -> str:
     return f"{MARK}{org_id.hex}"
 
 
-def _tsvector(org_id: UUID, chunk_id: UUID, words: PassageWords) -> str:
+def tsvector_of(org_id: UUID, chunk_id: UUID, words: PassageWords) -> str:
     """The text of a tsvector: A is the title, B the heading, C the text, D the stems."""
     places: dict[str, list[str]] = defaultdict(list)
     start = 0

@@ -15,7 +15,7 @@ from webapp.search.scope import SearchScope
 TERMS_MAX = 32
 IDENTIFIER_CHARACTERS_MIN = 3
 # Words that say nothing about a subject; PostgreSQL's dictionary knows its own.
-_COMMON = frozenset(
+COMMON = frozenset(
     re.findall(
         r"\w+",
         "a about an and are as at be been but by can did do does for from had has have how i if in into is it its me "
@@ -29,7 +29,7 @@ _WORD = re.compile(r"\w+")
 def query_words(query: str) -> list[str]:
     """The words that tell something, each once; all of them where none does."""
     words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(query) if word.strip("_")))
-    telling = [word for word in words if word not in _COMMON]
+    telling = [word for word in words if word not in COMMON]
     return (telling or words)[:TERMS_MAX]
 
 
