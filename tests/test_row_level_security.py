@@ -113,12 +113,16 @@ def test_no_view_shows_what_tables_hide(postgresql_database: DatabaseUnderTest) 
     assert _rows(postgresql_database.owner_url, query) == []
 
 
-def test_two_functions_look_with_anothers_rights(postgresql_database: DatabaseUnderTest) -> None:
+def test_three_functions_look_with_anothers_rights(postgresql_database: DatabaseUnderTest) -> None:
     """They ask for the org by themselves, which tests/search/test_passage_words.py tries."""
     query: LiteralString = """
         SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef ORDER BY proname
     """
-    assert _rows(postgresql_database.owner_url, query) == [("docmill_passages_counted",), ("docmill_passages_found",)]
+    assert _rows(postgresql_database.owner_url, query) == [
+        ("docmill_passages_counted",),
+        ("docmill_passages_found",),
+        ("docmill_passages_with_some",),
+    ]
 
 
 @pytest.mark.usefixtures("tenants")

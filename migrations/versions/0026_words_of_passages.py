@@ -54,6 +54,7 @@ _DUE = sa.text(f"""
     LIMIT {_DOCUMENTS_AT_ONCE}
 """).columns(org_id=sa.Uuid, id=sa.Uuid)
 
+# The words lie apart from the rows, which are small: a search reads many rows, and the words of few.
 _POSTGRESQL = (
     """
     CREATE TABLE chunk_words (
@@ -64,10 +65,8 @@ _POSTGRESQL = (
         words tsvector NOT NULL,
         CONSTRAINT fk_chunk_words_org_id_chunks FOREIGN KEY (org_id, chunk_id)
             REFERENCES chunks (org_id, id) ON DELETE CASCADE
-    )
+    ) WITH (toast_tuple_target = 128)
     """,
-    # Beside its row, where it fits: to rank a passage reads it.
-    "ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE MAIN",
     "CREATE INDEX ix_chunk_words_document_id ON chunk_words (document_id)",
     "ALTER TABLE chunk_words ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE chunk_words FORCE ROW LEVEL SECURITY",
@@ -79,7 +78,8 @@ _POSTGRESQL = (
     """,
 )
 _POSTGRESQL_BACK = (
-    "DROP FUNCTION IF EXISTS docmill_passages_found(tsquery[], integer, integer, boolean)",
+    "DROP FUNCTION IF EXISTS docmill_passages_found(tsquery, integer, integer)",
+    "DROP FUNCTION IF EXISTS docmill_passages_with_some(tsquery[], integer, integer)",
     "DROP FUNCTION IF EXISTS docmill_passages_counted(tsquery[])",
     "DROP TABLE chunk_words",
     """

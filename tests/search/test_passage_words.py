@@ -16,7 +16,7 @@ from webapp.search.match import Atom, TermMatch
 
 TEXTS = ["The keeper lights the lamp.", "A lamp of the keeper's wife, and a lamp.", "A storm at sea.", "Lamps and oil."]
 QUERIES = ["keeper lamp", '"the lamp"', "lamp -oil", "storm OR oil", "lam*", "keeper storm oil", "nothing"]
-_CALL = "SELECT passage FROM docmill_passages_found(ARRAY[CAST('lamp' AS tsquery)], 10, 10, false)"
+_CALL = "SELECT docmill_passages_found(CAST('lamp' AS tsquery), 10, 10)"
 
 
 @pytest.fixture

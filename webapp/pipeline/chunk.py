@@ -5,6 +5,7 @@ passages.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,13 @@ from webapp.search.passages import says_something
 CHUNK_CHARACTERS = (600, 1000)
 # The splitter gets no more text than this at once: its time grows with the square of a text without places to cut.
 PIECE_CHARACTERS = 40_000
+
+
+_ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,4}[.)])[ \t]")
+# At least four dots, with a space behind each or none, before the number of a page at a line's end.
+_LEADERS = re.compile(
+    r"[ \t]*+(?:(?:\\?[.\u00b7]|\u2026)[ \t]?){4,}+(?=(?:\d{1,5}|[ivxlc]{1,7})(?:[ \t]*\|)?[ \t]*$)", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +76,12 @@ def make_chunks(
     seen: Counter[str] = Counter()
     on_page: Counter[int | None] = Counter()
     chunks: list[StagedChunk] = []
-    for offset, text in _cut(unmarked.text, check):
+    for offset, cut in _cut(unmarked.text, check):
+        text, end = without_leaders(cut), offset + len(cut)
+        if not says_something(text):
+            continue
         sha256 = digest(text.encode())
-        time_from, time_to = cues.span(offset, offset + len(text))
+        time_from, time_to = cues.span(offset, end)
         page = unmarked.page_at(offset)
         chunks.append(
             StagedChunk(
@@ -80,7 +91,7 @@ def make_chunks(
                 sha256=sha256,
                 heading=headings.at(offset),
                 page_from=page,
-                page_to=unmarked.page_at(offset + len(text) - 1),
+                page_to=unmarked.page_at(end - 1),
                 time_from=time_from,
                 time_to=time_to,
                 has_vector=extraction.vectors_max is None or on_page[page] < extraction.vectors_max,
@@ -124,9 +135,29 @@ def _cut(text: str, check: Callable[[], None]) -> Iterator[tuple[int, str]]:
     splitter = MarkdownSplitter(CHUNK_CHARACTERS)
     for start, piece in _pieces(text):
         check()
+        begin = end = 0
         for offset, found in splitter.chunk_indices(piece):
-            if says_something(found):
-                yield start + offset, found
+            if end and not _goes_on(piece, begin, end, offset, found):
+                yield start + begin, piece[begin:end]
+                begin = offset
+            elif not end:
+                begin = offset
+            end = offset + len(found)
+        if end:
+            yield start + begin, piece[begin:end]
+
+
+def _goes_on(piece: str, begin: int, end: int, offset: int, found: str) -> bool:
+    """Whether a list goes on in the next passage that would fit into this one: the splitter ends it where it may."""
+    fits = offset + len(found) - begin <= CHUNK_CHARACTERS[1]
+    if not fits or not _ITEM.match(found) or "\n\n" in piece[end:offset]:
+        return False
+    return bool(_ITEM.match(piece, piece.rfind("\n", begin, end) + 1))
+
+
+def without_leaders(text: str) -> str:
+    """Without the dots that lead from an entry of a table of contents to its page; other texts are as they were."""
+    return _LEADERS.sub(" ", text)
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:

@@ -192,13 +192,13 @@ class _Gathering:
         """The passages with all numbers and codes."""
         return self._among_required(holding(self.scope, self.wanted.exact(), self.depth))
 
-    def row(self, all_words: Collection[UUID]) -> list[UUID]:
+    def row(self, all_words: Sequence[UUID]) -> list[UUID]:
         """The passages that hold the whole question, word for word, where it is one without operators."""
         wanted = self.wanted
         if not wanted.is_plain or len(plain_words(wanted.words)) < ROW_WORDS_MIN:
             return []
-        # What crosses from one passage into the next is in none of them as a whole.
-        return with_question(self.scope, wanted.words, wanted.without, may_cross=not all_words)
+        known = all_words if len(all_words) < self.depth else None
+        return with_question(self.scope, wanted.words, wanted.without, known)
 
     def _among_required(self, ids: Sequence[UUID]) -> list[UUID]:
         if self._required is None:

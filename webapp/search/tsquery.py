@@ -5,7 +5,6 @@ more: a word that a tenth of a large library has would else be ranked tens of th
 function, all of the org's passages are compared.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,14 +14,16 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Engine, Uuid, bindparam, text
 
 from webapp.db import ask_postgresql, db, session
-from webapp.db.passage_words import FUNCTION, RANK
+from webapp.db.passage_words import FUNCTION
 from webapp.search.match import Atom, TermMatch
 from webapp.search.scope import SearchScope
 from webapp.search.stems import MARK, forms, indexed, plain_words
 
-# So many passages with all words are ranked, and so many with one of them.
-RANKED_MAX = 1_000
-RANKED_OF_ONE_MAX = 150
+# As in webapp/db/passage_words.sql.
+RANK = "ts_rank('{0.2, 0.4, 0.4, 0.4}', words, wanted, 1)"
+# So many passages with all words are ranked, and so many with one of them are looked up.
+RANKED_MAX = 400
+COUNTED_MAX = 500
 
 
 def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
@@ -46,19 +47,22 @@ def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UU
 
 def _by_index(match: TermMatch, limit: int) -> list[UUID]:
     """With all that must be there at once. Where one of several terms is enough, each is looked up by itself."""
-    singles = [replace(match, must=(*match.must, (atom,)), any_of=()) for atom in match.any_of]
-    most = max(limit, RANKED_OF_ONE_MAX if singles else RANKED_MAX)
-    scores: dict[UUID, float] = {}
-    wanted = [expression(each) for each in singles or [match]]
-    for row in session().execute(_ASKED, {"wanted": wanted, "most": most, "limit": limit, "telling": bool(singles)}):
-        # What few passages have tells more; of a term that many have, not all were counted.
-        scores[row.passage] = scores.get(row.passage, 0.0) + (1.0 + row.rank) / math.log(2 + row.matching)
-    return sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:limit]
+    if not match.any_of:
+        values = {"wanted": expression(match), "most": max(limit, RANKED_MAX), "limit": limit}
+        return list(session().scalars(_WITH_ALL, values))
+    # Words that must stand in a row are compared passage by passage; where each is asked for, too, that is left out.
+    atoms = [atom for atom in match.any_of if len(plain_words(atom.text)) == 1] or match.any_of
+    singles = [expression(replace(match, must=(*match.must, (atom,)), any_of=())) for atom in atoms]
+    values = {"wanted": singles, "most": max(limit, COUNTED_MAX), "limit": limit}
+    return list(session().scalars(_WITH_SOME, values))
 
 
-_ASKED = text(
-    "SELECT passage, rank, matching "
-    "FROM public.docmill_passages_found(CAST(CAST(:wanted AS text[]) AS tsquery[]), :most, :limit, :telling)"
+_WITH_ALL = text(
+    "SELECT passage FROM public.docmill_passages_found(CAST(:wanted AS tsquery), :most, :limit) AS passage"
+).columns(passage=Uuid)
+_WITH_SOME = text(
+    "SELECT passage "
+    "FROM public.docmill_passages_with_some(CAST(CAST(:wanted AS text[]) AS tsquery[]), :most, :limit) AS passage"
 ).columns(passage=Uuid)
 
 
