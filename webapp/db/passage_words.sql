@@ -85,11 +85,13 @@ DO $docmill$ BEGIN
                             WHERE c.words @@ one.term AND c.org_id IS NOT DISTINCT FROM org LIMIT most
                         ) AS found
                     ) AS every
-                    GROUP BY every.chunk_id ORDER BY worth DESC, every.chunk_id LIMIT 2 * best
-                ) AS good JOIN public.chunk_words AS c ON c.chunk_id = good.chunk_id
-                ORDER BY
-                    good.worth * (1 + ts_rank('{0.2, 0.4, 0.4, 0.4}', c.words, anything, 1)) DESC, good.chunk_id
-                LIMIT best;
+                    GROUP BY every.chunk_id ORDER BY worth DESC, every.chunk_id LIMIT best
+                ) AS good CROSS JOIN LATERAL (
+                    -- One by one: a join might read the whole table.
+                    SELECT ts_rank('{0.2, 0.4, 0.4, 0.4}', c.words, anything, 1) AS how_well
+                    FROM public.chunk_words AS c WHERE c.chunk_id = good.chunk_id OFFSET 0
+                ) AS ranked
+                ORDER BY good.worth * (1 + ranked.how_well) DESC, good.chunk_id;
             EXIT WHEN FOUND;
             terms := common;
         END LOOP;

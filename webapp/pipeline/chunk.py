@@ -31,10 +31,9 @@ PIECE_CHARACTERS = 40_000
 
 
 _ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,4}[.)])[ \t]")
-# At least four dots, with a space behind each or none, before the number of a page at a line's end.
-_LEADERS = re.compile(
-    r"[ \t]*+(?:(?:\\?[.\u00b7]|\u2026)[ \t]?){4,}+(?=(?:\d{1,5}|[ivxlc]{1,7})(?:[ \t]*\|)?[ \t]*$)", re.MULTILINE
-)
+LEADERS_MIN = 4
+_DOTS, _BETWEEN = ".\u00b7\u2026", " \t\\"
+_PAGE = re.compile(r"\d{1,5}|[ivxlc]{1,7}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,17 @@ def _goes_on(piece: str, begin: int, end: int, offset: int, found: str) -> bool:
 
 def without_leaders(text: str) -> str:
     """Without the dots that lead from an entry of a table of contents to its page; other texts are as they were."""
-    return _LEADERS.sub(" ", text)
+    return "\n".join(map(_without_leaders, text.split("\n"))) if any(dot in text for dot in _DOTS) else text
+
+
+def _without_leaders(line: str) -> str:
+    """By hand: a pattern would try each dot of a long run."""
+    entry = line.rstrip(" \t|")
+    before = entry.rstrip("0123456789ivxlc")
+    name = before.rstrip(_DOTS + _BETWEEN)
+    if sum(map(before[len(name) :].count, _DOTS)) < LEADERS_MIN or not _PAGE.fullmatch(entry, len(before)):
+        return line
+    return f"{name} {line[len(before) :]}"
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:

@@ -23,7 +23,7 @@ from webapp.search.stems import MARK, forms, indexed, plain_words
 RANK = "ts_rank('{0.2, 0.4, 0.4, 0.4}', words, wanted, 1)"
 # So many passages with all words are ranked, and so many with one of them are looked up.
 RANKED_MAX = 400
-COUNTED_MAX = 500
+COUNTED_MAX = 300
 
 
 def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
