@@ -30,7 +30,8 @@ def signature(words: Sequence[str]) -> int:
     if len(words) < WORDS_MIN:
         return int.from_bytes(_hash(" ".join(words)), "big", signed=True)
     hashes = np.frombuffer(b"".join(map(_hash, words)), dtype=">u8").astype(np.uint64)
-    pairs = (hashes[:-1] * _ODD) ^ hashes[1:]
+    # Each once: what a text repeats would outvote what is different in it.
+    pairs = np.unique((hashes[:-1] * _ODD) ^ hashes[1:])
     pairs = (pairs ^ (pairs >> _SHIFT)) * _ODD
     votes = np.unpackbits(pairs.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=0)
     return int.from_bytes(np.packbits(2 * votes > len(pairs)).tobytes(), "big", signed=True)

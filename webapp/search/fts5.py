@@ -20,7 +20,7 @@ RANKED_MAX = 2_000
 
 COUNTED_MAX = 200
 # Of a word in the title or file's name, in the heading, in the text, and of a stem.
-WEIGHTS = "1.0, 1.0, 1.0, 0.5"
+WEIGHTS = "1.0, 1.0, 1.0, 1.0"
 _FOUND = """
     SELECT id FROM (
         SELECT chunk_id AS id, bm25(chunks_fts, {weights}) AS distance FROM chunks_fts

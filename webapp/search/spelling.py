@@ -13,12 +13,12 @@ from sqlalchemy import select
 
 from webapp.db import is_postgresql, session
 from webapp.search import fts5, tsquery
+from webapp.search.common_words import ENGLISH
 from webapp.search.grammar import LooseWord, ParsedQuery, TermGroup
 from webapp.search.match import Atom, TermMatch
 from webapp.search.model import Chunk
 from webapp.search.scope import SearchScope
 from webapp.search.stems import folded, written_words
-from webapp.search.words import COMMON as COMMON_WORDS
 from webapp.search.words import holding
 
 WORD_CHARACTERS = (4, 24)
@@ -78,7 +78,7 @@ def _mended(group: TermGroup, mended: Mapping[str, str]) -> TermGroup:
 
 def _better(org_id: UUID, typed: str, count: int) -> str | None:
     word = folded(typed)
-    texts = [each for each in dict.fromkeys(_candidates(word)) if each != word and each not in COMMON_WORDS]
+    texts = [each for each in dict.fromkeys(_candidates(word)) if each != word and each not in ENGLISH]
     known = _known(org_id, texts)
     best = max(known, key=lambda each: (each.likelihood(word), each.text), default=None)
     if best is None or (count and best.passages < COMMON):

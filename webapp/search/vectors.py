@@ -97,7 +97,7 @@ def _by_comparing(scope: SearchScope, wanted: QueryVector, limit: int) -> list[N
 # A generic plan could not know that the partial index holds the model's rows, and without fresh
 # statistics the planner would rather compare and sort everything.
 _SCAN_ON = text(
-    "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '100', true), "
+    "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true), "
     "set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '4', true), "
     "set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_sort', 'off', true)"
 )

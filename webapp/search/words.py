@@ -9,27 +9,20 @@ from uuid import UUID
 
 from webapp.db import is_postgresql
 from webapp.search import fts5, tsquery
+from webapp.search.common_words import common_among
 from webapp.search.match import TermMatch
 from webapp.search.scope import SearchScope
 
 TERMS_MAX = 32
 IDENTIFIER_CHARACTERS_MIN = 3
-# Words that say nothing about a subject; PostgreSQL's dictionary knows its own.
-COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        "a about an and are as at be been but by can did do does for from had has have how i if in into is it its me "
-        "my no not of on or our she so that the their them then there these they this to was we were what when where "
-        "which who why will with would you your",
-    )
-)
 _WORD = re.compile(r"\w+")
 
 
 def query_words(query: str) -> list[str]:
     """The words that tell something, each once; all of them where none does."""
     words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(query) if word.strip("_")))
-    telling = [word for word in words if word not in COMMON]
+    common = common_among(words)
+    telling = [word for word in words if word not in common]
     return (telling or words)[:TERMS_MAX]
 
 
