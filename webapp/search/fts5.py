@@ -16,7 +16,7 @@ from webapp.search.stems import forms, indexed, plain_words
 _IDS_PER_STATEMENT = 10_000
 
 # Ranking takes longer than finding: of what very many passages have, so many are ranked.
-RANKED_MAX = 2_000
+RANKED_MAX = 1_000
 
 COUNTED_MAX = 200
 # Of a word in the title or file's name, in the heading, in the text, and of a stem.
