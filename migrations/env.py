@@ -37,10 +37,13 @@ from webapp.db.grants import grant
 NATIVE = {
     "uq_jobs_live_run_stage",
     "words",
+    "chunk_words",
+    "ix_chunk_words_document_id",
     "ix_chunks_embedding_minilm",
     "ix_chunks_embedding_e5",
     "chunks_fts",
     "chunks_fts_ids",
+    "chunks_fts_vocab",
     "chunks_fts_config",
     "chunks_fts_content",
     "chunks_fts_data",

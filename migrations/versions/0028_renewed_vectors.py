@@ -1,14 +1,14 @@
 """An index of the vectors that multilingual-e5-small makes, and runs with the trigger REEMBED, which make new vectors.
 
 Revision ID: 0028
-Revises: 0025
+Revises: 0026
 Create Date: 2026-11-20
 """
 
 from alembic import op
 
 revision = "0028"
-down_revision = "0025"
+down_revision = "0026"
 branch_labels = None
 depends_on = None
 

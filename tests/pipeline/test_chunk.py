@@ -63,6 +63,22 @@ def test_what_has_neither_letter_nor_digit_is_no_passage() -> None:
     assert make_chunks(DOCUMENT, extraction("* * *\n\n…")) == []
 
 
+def test_dots_of_a_table_of_contents_are_left_out() -> None:
+    contents = "1 Introduction ........ 5\n\n1.1 Wheat . . . . . . . . . xii\n\nBarley \\.\\.\\.\\.\\. 9"
+    assert texts(contents) == ["1 Introduction 5\n\n1.1 Wheat xii\n\nBarley 9"]
+    for plain in ("Wait... no.", "And so on.....", "x = a[...]\ny = .....z", "One. Two. Three. Four. 5"):
+        assert texts(plain) == [plain]
+
+
+def test_tables_lists_and_code_stay_whole_where_they_fit() -> None:
+    rows = "\n".join(f"| {number} | wheat and rye |" for number in range(30))
+    items = "\n".join(f"- wheat and rye of field {number}" for number in range(25))
+    blocks = [f"| No | What |\n| --- | --- |\n{rows}", f"```\n{rows}\n\n{rows[:80]}\n```", items]
+    between = [prose(number).decode() for number in (1, 2, 3)]
+    found = texts("\n\n".join(text for pair in zip(between, blocks, strict=True) for text in pair))
+    assert [block for block in blocks if not any(block in text for text in found)] == []
+
+
 def test_ids_follow_from_document_text_and_occurrence() -> None:
     text = "\n\n".join(["word " * 150] * 3)
     first, second = make_chunks(DOCUMENT, extraction(text)), make_chunks(DOCUMENT, extraction(text))

@@ -22,6 +22,7 @@ from webapp.search.query import Hit, search
 from webapp.search.scope import SearchScope
 from webapp.search.vectors import QueryVector, nearest
 from webapp.search.wanted import wanted_of
+from webapp.search.word_rows import DocumentNames
 
 EMBEDDER = HashedWords()
 
@@ -58,12 +59,13 @@ def chunk(document_id: UUID, ordinal: int, text: str, **more: Any) -> NewChunk:
     return NewChunk(id=uuid5(document_id, text), ordinal=ordinal, text=text, text_sha256="0" * 64, **values)
 
 
-def put(org_id: UUID, document_id: UUID, texts: Sequence[str], **more: Any) -> IndexChange:
+def put(
+    org_id: UUID, document_id: UUID, texts: Sequence[str], names: DocumentNames | None = None, **more: Any
+) -> IndexChange:
     """Let the document hold these texts."""
+    chunks = [chunk(document_id, place, text, **more) for place, text in enumerate(texts)]
     with transaction(org_id):
-        return index.replace(
-            org_id, document_id, [chunk(document_id, place, text, **more) for place, text in enumerate(texts)]
-        )
+        return index.replace(org_id, document_id, chunks, names=names)
 
 
 def put_vectors(org_id: UUID, model: str, vectors: NDArray[np.float32]) -> list[UUID]:

@@ -157,3 +157,31 @@ def test_a_clear_answer_is_shown_large(app: Flask, browser: Browser, program: Pr
     assert '<blockquote class="best-sentence">' in page
     assert "on the last day of May 2027." in page
     assert "best-sentence" not in browser.get("/search?q=bread+and+stones").text
+
+
+def test_nearly_the_same_passages_are_one_hit(app: Flask, browser: Browser, program: Program) -> None:
+    use_hashed_words(app)
+    terms = (
+        "These terms of delivery hold for all orders of wheat, rye and barley that the mill takes from its customers. "
+        "The price is that of the day of the order; carriage is paid by whoever asks for it, and sacks remain ours. "
+        "What is spoilt on its way is to be shown to the driver at once and told to us in writing within a week,"
+    )
+    shelve(program, *((f"{day}.txt", f"{terms} or by {day}.".encode()) for day in ("Monday", "Tuesday", "Friday")))
+    shelve(program, ("other.txt", b"Wheat is ground between stones."))
+    work_off(app)
+
+    hits = read_json(program.get("/search?q=wheat+delivery"))["hits"]
+    assert [hit["similar"]["count"] for hit in hits] == [2, 0]
+    names = {hits[0]["filename"], *(each["filename"] for each in hits[0]["similar"]["passages"])}
+    assert names == {"Monday.txt", "Tuesday.txt", "Friday.txt"}
+    assert "2 more like this" in browser.get("/search?q=wheat+delivery").text
+
+
+def test_another_spelling_is_suggested_and_not_searched_for(
+    browser: Browser, program: Program, shelf: list[str]
+) -> None:
+    assert shelf
+    assert read_json(program.get("/search?q=weat+stones"))["did_you_mean"] == "wheat stones"
+    assert read_json(program.get("/search?q=wheat"))["did_you_mean"] is None
+    page = browser.get("/search?q=wheatt").text
+    assert 'Did you mean <a href="/search?q=wheat"><bdi>wheat</bdi></a>?' in page

@@ -1,24 +1,30 @@
 """Lets PostgreSQL find passages by an index of their words.
 
-With row-level security no index is used for `@@`, which is not leakproof. So a function of the tables' owner reads
-one, and returns only passages of the transaction's org; the index has the org beside the words, so that a small org's
-passages are not looked for among all others. The owner, to whom row-level security applies as well, gets a policy of
-its own for that. Where the application itself connects as the owner, there is no such function, and all of an org's
-passages are compared.
+With row-level security no index is used for `@@`, which is not leakproof. So functions of the tables' owner
+(passage_words.sql) read one, and return only passages of the transaction's org: all of these have one more word, the
+org's mark. The owner, to whom row-level security applies as well, gets a policy of its own for that. Where the
+application itself connects as the owner, there are no such functions, and all passages of an org are compared.
 
 Each `flask db upgrade` ends with this, since roles may change.
 """
 
+import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 from sqlalchemy import make_url, text
 from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from webapp.config import Settings
 from webapp.db.inside_words import serving_roles
 
-FUNCTION = "docmill_passages_with(tsquery[], integer, integer)"
-INDEX = "ix_chunks_org_words"
+_log = logging.getLogger(__name__)
+
+FUNCTION = "docmill_passages_found(tsquery, integer, integer)"
+SOME_FUNCTION = "docmill_passages_with_some(tsquery[], integer, integer)"
+COUNT_FUNCTION = "docmill_passages_counted(tsquery[])"
+INDEX = "ix_chunk_words_words"
 
 
 def prepare(engine: Engine, settings: Settings) -> None:
@@ -30,11 +36,12 @@ def prepare(engine: Engine, settings: Settings) -> None:
         if not connection.scalar(_IS_TURN, {"lock": _LOCK}):
             return
         roles = serving_roles(connection, make_url(settings.database_url).username or "")
-        if not roles:
+        if roles:
+            _make_index(connection)
+            allow(connection, roles)
+        else:
             take_away(connection)
-            return
-        _make_index(connection)
-        allow(connection, roles)
+        _drop_earlier(connection)
 
 
 def allow(connection: Connection, roles: Sequence[str]) -> None:
@@ -42,7 +49,8 @@ def allow(connection: Connection, roles: Sequence[str]) -> None:
     connection.execute(_MAKE)
     for role in roles:
         quoted = connection.dialect.identifier_preparer.quote(role)
-        connection.execute(text(f"GRANT EXECUTE ON FUNCTION public.{FUNCTION} TO {quoted}"))
+        for function in (FUNCTION, SOME_FUNCTION, COUNT_FUNCTION):
+            connection.execute(text(f"GRANT EXECUTE ON FUNCTION public.{function} TO {quoted}"))
 
 
 def take_away(connection: Connection) -> None:
@@ -51,10 +59,32 @@ def take_away(connection: Connection) -> None:
 
 
 _LOCK = 0x646F6370  # "docp": any number that nobody else uses as an advisory lock
-_IS_TURN = text("SELECT to_regclass('public.chunks') IS NOT NULL AND pg_try_advisory_lock(:lock)")
+_IS_TURN = text("SELECT to_regclass('public.chunk_words') IS NOT NULL AND pg_try_advisory_lock(:lock)")
 _IS_VALID = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
-# The id of the org is one more word.
-_WORDS = "words || array_to_tsvector(ARRAY[CAST(org_id AS text)])"
+
+
+def _drop_earlier(connection: Connection) -> None:
+    """Remove the index of words of earlier versions, whose processes have searched by it until now."""
+    try:
+        connection.execute(text("SET lock_timeout = '5s'"))
+        connection.execute(_DROP_EARLIER)
+        if connection.scalar(_HAS_EARLIER):
+            connection.execute(text("ALTER TABLE public.chunks DROP COLUMN IF EXISTS words"))
+    except DBAPIError as error:
+        _log.warning("the earlier index of words could not be removed now; the next upgrade will: %s", error.orig)
+    finally:
+        connection.execute(text("RESET lock_timeout"))
+
+
+_HAS_EARLIER = text("""
+    SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('public.chunks') AND attname = 'words' AND NOT attisdropped
+""")
+_DROP_EARLIER = text("""
+DO $docmill$ BEGIN
+    DROP FUNCTION IF EXISTS public.docmill_passages_with(tsquery[], integer, integer);
+    DROP POLICY IF EXISTS owner_finds_words ON public.chunks;
+END $docmill$
+""")
 
 
 def _make_index(connection: Connection) -> None:
@@ -62,49 +92,15 @@ def _make_index(connection: Connection) -> None:
     if connection.scalar(_IS_VALID, {"name": f"public.{INDEX}"}):
         return
     connection.execute(text(f"DROP INDEX IF EXISTS public.{INDEX}"))
-    connection.execute(text(f"CREATE INDEX CONCURRENTLY {INDEX} ON public.chunks USING gin (({_WORDS}))"))
+    connection.execute(text(f"CREATE INDEX CONCURRENTLY {INDEX} ON public.chunk_words USING gin (words)"))
 
 
 _TAKE_AWAY = text(f"""
 DO $docmill$ BEGIN
     DROP FUNCTION IF EXISTS public.{FUNCTION};
-    DROP POLICY IF EXISTS owner_finds_words ON public.chunks;
+    DROP FUNCTION IF EXISTS public.{SOME_FUNCTION};
+    DROP FUNCTION IF EXISTS public.{COUNT_FUNCTION};
+    DROP POLICY IF EXISTS owner_finds_words ON public.chunk_words;
 END $docmill$
 """)
-# For each query its number, and of the first `most` passages that match the `best` ones.
-_MAKE = text(f"""
-DO $docmill$ BEGIN
-    DROP POLICY IF EXISTS owner_finds_words ON public.chunks;
-    CREATE POLICY owner_finds_words ON public.chunks FOR SELECT TO CURRENT_USER USING (true);
-    CREATE OR REPLACE FUNCTION public.docmill_passages_with(wanted tsquery[], most integer, best integer)
-    RETURNS TABLE (number integer, passage uuid, rank real, matching integer)
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp
-    SET plan_cache_mode = force_custom_plan
-    SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off SET enable_bitmapscan = on
-    AS $function$
-    DECLARE
-        org uuid := CAST(nullif(current_setting('app.org_id', true), '') AS uuid);
-        own tsquery;
-    BEGIN
-        IF org IS NULL THEN
-            RAISE EXCEPTION 'the transaction is about no org' USING ERRCODE = 'insufficient_privilege';
-        END IF;
-        own := CAST(quote_literal(CAST(org AS text)) AS tsquery);
-        FOR place IN 1 .. coalesce(array_length(wanted, 1), 0) LOOP
-            CONTINUE WHEN numnode(wanted[place]) = 0;
-            RETURN QUERY
-                SELECT place, found.id, ts_rank(found.words, wanted[place], 1) AS how_well,
-                    CAST(count(*) OVER () AS integer)
-                FROM (
-                    SELECT c.id, c.words FROM public.chunks AS c
-                    WHERE (c.words || array_to_tsvector(ARRAY[CAST(c.org_id AS text)])) @@ (wanted[place] && own)
-                        AND c.org_id IS NOT DISTINCT FROM org
-                    LIMIT most
-                ) AS found
-                ORDER BY how_well DESC, found.id LIMIT best;
-        END LOOP;
-    END $function$;
-    REVOKE ALL ON FUNCTION public.{FUNCTION} FROM PUBLIC;
-END $docmill$
-""")  # noqa: S608 - of our own constants
+_MAKE = text(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))

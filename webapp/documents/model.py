@@ -97,6 +97,8 @@ class Document(Base):
         # Finds what an earlier reader read, of all orgs, without reading all documents.
         _partial_index("ix_documents_read_by", "read_by", "org_id", "id", "reread_for", where=READY),
         # Counts the documents of an org that were queued for some versions.
+        # Finds those whose passages are yet to be found by their words, after an upgrade.
+        _partial_index("ix_documents_words_by", "id", where="words_by IS NULL"),
         _partial_index("ix_documents_reread_for", "org_id", "reread_for", "id", where="reread_for IS NOT NULL"),
     )
 
@@ -136,6 +138,8 @@ class Document(Base):
     # Nobody who shows a document needs it, and to read 50 of them takes longer than the rest of a page.
     embedding: Mapped[Any | None] = mapped_column(Embedding, deferred=True)
     embedding_model: Mapped[str | None] = mapped_column(Text)
+    # By which version, names and language the words of its passages were indexed; NULL where they are yet to be.
+    words_by: Mapped[str | None] = mapped_column(Text)
     # How many files in it were not unpacked because a password locks them; NULL where none, or nobody has counted.
     locked_parts: Mapped[int | None] = mapped_column(Integer)
     warnings: Mapped[list[str] | None] = mapped_column(Json)

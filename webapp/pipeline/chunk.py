@@ -5,6 +5,7 @@ passages.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,12 @@ from webapp.search.passages import says_something
 CHUNK_CHARACTERS = (600, 1000)
 # The splitter gets no more text than this at once: its time grows with the square of a text without places to cut.
 PIECE_CHARACTERS = 40_000
+
+
+_ITEM = re.compile(r"[ \t]{0,12}(?:[-*+]|\d{1,4}[.)])[ \t]")
+LEADERS_MIN = 4
+_DOTS, _BETWEEN = ".\u00b7\u2026", " \t\\"
+_PAGE = re.compile(r"\d{1,5}|[ivxlc]{1,7}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +75,12 @@ def make_chunks(
     seen: Counter[str] = Counter()
     on_page: Counter[int | None] = Counter()
     chunks: list[StagedChunk] = []
-    for offset, text in _cut(unmarked.text, check):
+    for offset, cut in _cut(unmarked.text, check):
+        text, end = without_leaders(cut), offset + len(cut)
+        if not says_something(text):
+            continue
         sha256 = digest(text.encode())
-        time_from, time_to = cues.span(offset, offset + len(text))
+        time_from, time_to = cues.span(offset, end)
         page = unmarked.page_at(offset)
         chunks.append(
             StagedChunk(
@@ -80,7 +90,7 @@ def make_chunks(
                 sha256=sha256,
                 heading=headings.at(offset),
                 page_from=page,
-                page_to=unmarked.page_at(offset + len(text) - 1),
+                page_to=unmarked.page_at(end - 1),
                 time_from=time_from,
                 time_to=time_to,
                 has_vector=extraction.vectors_max is None or on_page[page] < extraction.vectors_max,
@@ -124,9 +134,39 @@ def _cut(text: str, check: Callable[[], None]) -> Iterator[tuple[int, str]]:
     splitter = MarkdownSplitter(CHUNK_CHARACTERS)
     for start, piece in _pieces(text):
         check()
+        begin = end = 0
         for offset, found in splitter.chunk_indices(piece):
-            if says_something(found):
-                yield start + offset, found
+            if end and not _goes_on(piece, begin, end, offset, found):
+                yield start + begin, piece[begin:end]
+                begin = offset
+            elif not end:
+                begin = offset
+            end = offset + len(found)
+        if end:
+            yield start + begin, piece[begin:end]
+
+
+def _goes_on(piece: str, begin: int, end: int, offset: int, found: str) -> bool:
+    """Whether a list goes on in the next passage that would fit into this one: the splitter ends it where it may."""
+    fits = offset + len(found) - begin <= CHUNK_CHARACTERS[1]
+    if not fits or not _ITEM.match(found) or "\n\n" in piece[end:offset]:
+        return False
+    return bool(_ITEM.match(piece, piece.rfind("\n", begin, end) + 1))
+
+
+def without_leaders(text: str) -> str:
+    """Without the dots that lead from an entry of a table of contents to its page; other texts are as they were."""
+    return "\n".join(map(_without_leaders, text.split("\n"))) if any(dot in text for dot in _DOTS) else text
+
+
+def _without_leaders(line: str) -> str:
+    """By hand: a pattern would try each dot of a long run."""
+    entry = line.rstrip(" \t|")
+    before = entry.rstrip("0123456789ivxlc")
+    name = before.rstrip(_DOTS + _BETWEEN)
+    if sum(map(before[len(name) :].count, _DOTS)) < LEADERS_MIN or not _PAGE.fullmatch(entry, len(before)):
+        return line
+    return f"{name} {line[len(before) :]}"
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:

@@ -11,6 +11,7 @@ from webapp.library import filtered, lookup
 from webapp.pipeline.paid_calls.query_vectors import NotAsked, query_vector
 from webapp.provider_errors import ProviderError
 from webapp.providers.ports import Embedder
+from webapp.search import spelling
 from webapp.search.grammar import ParsedQuery, parse
 from webapp.search.query import FoundHits, Hit, search
 from webapp.search.scope import SearchScope
@@ -40,6 +41,8 @@ class SearchResult:
     """The words that were looked for."""
     passages: Sequence[UUID] = ()
     """All passages that were found, best first, of which `hits` are some."""
+    did_you_mean: str | None = None
+    """Another query, where words of this one occur nowhere, or hardly."""
 
 
 def find(
@@ -73,10 +76,12 @@ def find(
     folder = services.settings.data_dir / "index"
     limit = min(limit, LIMIT_MAX)
 
-    def read() -> FoundHits:
-        return search(_scope(org_id, query, document_id), wanted, known, limit, folder, start=start)
+    def read() -> tuple[FoundHits, str | None]:
+        hits = search(_scope(org_id, query, document_id), wanted, known, limit, folder, start=start)
+        may_be_misspelt = start == 0 and hits.with_all_words <= spelling.RARE
+        return hits, spelling.corrected(org_id, query) if may_be_misspelt else None
 
-    found = db.reading_late(org_id, read, may_be_late=may_be_late)
+    found, did_you_mean = db.reading_late(org_id, read, may_be_late=may_be_late)
     return SearchResult(
         found.hits,
         words_only=bool(wanted.words) and not known,
@@ -84,6 +89,7 @@ def find(
         next_start=start + limit if found.has_more else None,
         marked=wanted.marked,
         passages=found.passages,
+        did_you_mean=did_you_mean,
     )
 
 

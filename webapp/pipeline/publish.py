@@ -34,6 +34,7 @@ from webapp.runs.stages import PUBLISH, READ_ANEW
 from webapp.search import index, values
 from webapp.search.index import NewChunk
 from webapp.search.values import NamedValue
+from webapp.search.word_rows import DocumentNames
 from webapp.statistics import incidents
 from webapp.statistics.incidents import IncidentName
 
@@ -148,7 +149,7 @@ def _store(context: StageContext, result: Result) -> Stored:
     transitions.lock(document_id, org_id)
     if not context.is_first_result:
         _remove_old(org_id, document_id, result.artifacts)
-    changed = index.replace(org_id, document_id, result.chunks, result.stored)
+    changed = index.replace(org_id, document_id, result.chunks, result.stored, _names(result))
     if len(result.stored) >= LOSS_PASSAGES_MIN and 2 * len(result.chunks) < len(result.stored):
         incidents.record(IncidentName.PASSAGES_LOST, number=len(result.stored) - len(result.chunks))
     values.add(org_id, document_id, result.found_values)
@@ -159,6 +160,12 @@ def _store(context: StageContext, result: Result) -> Stored:
     _add(Artifact, org_id, document_id, paths)
     _describe(context, result)
     return Stored(details={"added": changed.added, "kept": changed.kept, "removed": changed.removed})
+
+
+def _names(result: Result) -> DocumentNames:
+    """By what its passages are found beside their own words."""
+    pages = {page.number: page.language for page in result.extraction.pages if page.language}
+    return DocumentNames(title=result.description.title, language=result.extraction.language, page_languages=pages)
 
 
 def _describe(context: StageContext, result: Result) -> None:

@@ -1,6 +1,6 @@
 """Asks SQLite's index of words, FTS5."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -10,16 +10,20 @@ from webapp.batches import batches
 from webapp.db import session
 from webapp.search.match import Atom, TermMatch
 from webapp.search.scope import SearchScope
+from webapp.search.stems import forms, indexed, plain_words
 
 # SQLite takes no more values in one statement.
 _IDS_PER_STATEMENT = 10_000
 
 # Ranking takes longer than finding: of what very many passages have, so many are ranked.
-RANKED_MAX = 2_000
+RANKED_MAX = 1_000
 
+COUNTED_MAX = 200
+# Of a word in the title or file's name, in the heading, in the text, and of a stem.
+WEIGHTS = "1.0, 1.0, 1.0, 1.0"
 _FOUND = """
     SELECT id FROM (
-        SELECT chunk_id AS id, bm25(chunks_fts, 0.5, 1.0) AS distance FROM chunks_fts
+        SELECT chunk_id AS id, bm25(chunks_fts, {weights}) AS distance FROM chunks_fts
         JOIN chunks_fts_ids ON number = chunks_fts.rowid
         {join}
         WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id {only}
@@ -32,7 +36,7 @@ _AMONG = {"join": "", "only": "AND chunk_id IN :among"}
 
 
 def _statement(join: str = "", only: str = "") -> TextClause:
-    return text(_FOUND.format(join=join, only=only)).bindparams(bindparam("org_id", type_=Uuid))
+    return text(_FOUND.format(join=join, only=only, weights=WEIGHTS)).bindparams(bindparam("org_id", type_=Uuid))
 
 
 _ANYWHERE = _statement().columns(id=Uuid)
@@ -68,6 +72,31 @@ def _telling(atoms: Sequence[Atom]) -> tuple[Atom, ...]:
 _COUNTED = text("SELECT count(*) FROM (SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH :wanted LIMIT :most)")
 
 
+def occurring(words: Collection[str]) -> dict[str, int]:
+    """Those of these words that passages of any org have, and how many do."""
+    parts = batches(sorted(words), _IDS_PER_STATEMENT)
+    return {row.term: row.doc for part in parts for row in session().execute(_TERMS, {"words": part})}
+
+
+_TERMS = text("SELECT term, doc FROM chunks_fts_vocab WHERE term IN :words").bindparams(
+    bindparam("words", expanding=True)
+)
+
+
+def count(org_id: UUID, match: TermMatch) -> int:
+    """In how many passages of the org this is, counted as far as `COUNTED_MAX`."""
+    values = {"wanted": expression(match), "org_id": org_id, "most": COUNTED_MAX}
+    return session().scalar(_COUNTED_IN_ORG, values) or 0
+
+
+_COUNTED_IN_ORG = text("""
+    SELECT count(*) FROM (
+        SELECT 1 FROM chunks_fts JOIN chunks_fts_ids ON number = chunks_fts.rowid
+        WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id LIMIT :most
+    )
+""").bindparams(bindparam("org_id", type_=Uuid))
+
+
 def expression(match: TermMatch) -> str:
     """The expression of FTS5: each atom a string, so that nothing in it is syntax."""
     groups = " AND ".join(_one_of(group) for group in match.groups)
@@ -75,9 +104,12 @@ def expression(match: TermMatch) -> str:
 
 
 def _one_of(atoms: Sequence[Atom]) -> str:
-    return "(" + " OR ".join(map(_string, atoms)) + ")"
+    return "(" + " OR ".join(_string(atom) for atom in atoms) + ")"
 
 
 def _string(atom: Atom) -> str:
-    # In quotation marks it is one word to FTS5, or several in a row.
-    return '"' + atom.text.replace('"', " ") + '"' + ("*" if atom.is_prefix else "")
+    # In quotation marks it is one word to FTS5, or several in a row. None has a quotation mark in it.
+    row = indexed(plain_words(atom.text))
+    if len(row) == 1 and not atom.is_prefix:
+        return "(" + " OR ".join(f'"{form}"' for form in forms(atom.text)) + ")"
+    return f'"{" ".join(row)}"' + ("*" if atom.is_prefix else "")

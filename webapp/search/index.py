@@ -13,7 +13,9 @@ from sqlalchemy import Row, Table, bindparam, delete, insert, select, update
 
 from webapp.batches import batches
 from webapp.db import session
+from webapp.search import word_rows
 from webapp.search.model import Chunk
+from webapp.search.word_rows import DocumentNames
 
 # Few enough to be prepared in a moment: the server ends a session that is idle in its transaction.
 ROWS_AT_ONCE = 500
@@ -75,9 +77,16 @@ def renew_vectors(org_id: UUID, vectors: Sequence[tuple[UUID, Any]], model: str)
 
 
 def replace(
-    org_id: UUID, document_id: UUID, chunks: Sequence[NewChunk], stored: StoredChunks | None = None
+    org_id: UUID,
+    document_id: UUID,
+    chunks: Sequence[NewChunk],
+    stored: StoredChunks | None = None,
+    names: DocumentNames | None = None,
 ) -> IndexChange:
-    """Let the document have these passages and no others; `stored` is what it has, where that is known."""
+    """Let the document have these passages and no others; `stored` is what it has, where that is known.
+
+    `names` are those that it gets in this transaction; without them it keeps its own.
+    """
     stored = stored_chunks(org_id, document_id) if stored is None else stored
     coming = {chunk.id: chunk for chunk in chunks}
     gone = [chunk_id for chunk_id in stored if chunk_id not in coming]
@@ -86,7 +95,10 @@ def replace(
     if kept:
         _move(org_id, [chunk for chunk in kept if _place(chunk) != _place(stored[chunk.id])], stored)
         _embed_anew(org_id, [chunk for chunk in kept if chunk.embedding_model != stored[chunk.id].embedding_model])
-    _add(org_id, document_id, [chunk for chunk in chunks if chunk.id not in stored])
+    added = [chunk for chunk in chunks if chunk.id not in stored]
+    _add(org_id, document_id, added)
+    headed_anew = (chunk.id for chunk in kept if chunk.heading != stored[chunk.id].heading)
+    word_rows.write(org_id, document_id, chunks, {*(chunk.id for chunk in added), *headed_anew}, names)
     return IndexChange(added=len(chunks) - len(kept), kept=len(kept), removed=len(gone))
 
 

@@ -19,7 +19,8 @@ from webapp.db import session
 from webapp.search.match import Atom, TermMatch
 from webapp.search.model import Chunk
 from webapp.search.scope import SearchScope
-from webapp.search.words import holding, in_a_row, plain_words, which_hold
+from webapp.search.stems import plain_words
+from webapp.search.words import holding, in_a_row, which_hold
 
 CANDIDATES_MAX = 300
 QUESTION_CANDIDATES_MAX = 50
@@ -76,11 +77,21 @@ def with_phrase(scope: SearchScope, phrase: str, without: tuple[Atom, ...] = ())
     return list(dict.fromkeys([*found, *_crossing(scope, phrase, without)]))
 
 
-def with_question(scope: SearchScope, question: str, without: tuple[Atom, ...], *, may_cross: bool) -> list[UUID]:
-    """The same for a question that nobody put into quotation marks, at less cost: most are no phrase of any text."""
+def with_question(
+    scope: SearchScope, question: str, without: tuple[Atom, ...], all_words: Sequence[UUID] | None
+) -> list[UUID]:
+    """The same for a question that nobody put into quotation marks, at less cost: most are no phrase of any text.
+
+    `all_words` are all the passages that have its words; None where there are more of them than were looked up.
+    """
     whole = TermMatch(((Atom(question),),), without=without)
-    found = exactly(scope, holding(scope, whole, QUESTION_CANDIDATES_MAX), [[question]])
-    return found or (_crossing(scope, question, without) if may_cross else [])
+    if all_words is None:
+        return exactly(scope, holding(scope, whole, QUESTION_CANDIDATES_MAX), [[question]])
+    if not all_words:
+        # What crosses from one passage into the next is in none of them as a whole.
+        return _crossing(scope, question, without)
+    held = which_hold(scope, whole, all_words)
+    return exactly(scope, [chunk_id for chunk_id in all_words if chunk_id in held], [[question]])
 
 
 def _crossing(scope: SearchScope, phrase: str, without: tuple[Atom, ...]) -> list[UUID]:

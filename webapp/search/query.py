@@ -5,23 +5,26 @@ with all its words, where these are one or two, then those with some words or th
 ranks in the lists are added up.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 from sqlalchemy.orm import defer
 
 from webapp.db import session
 from webapp.documents.model import Document
+from webapp.search import accents, alike
 from webapp.search.floors import floor_of
 from webapp.search.model import Chunk
 from webapp.search.phrases import exactly, with_phrase, with_question
 from webapp.search.scope import Matching, SearchScope
+from webapp.search.stems import plain_words
 from webapp.search.vectors import QueryVector, nearest
 from webapp.search.wanted import WantedPassages
-from webapp.search.words import holding, plain_words, which_hold
+from webapp.search.words import holding, which_hold
 
 # Of each list. Always the same number, so that pages of one search follow each other.
 CANDIDATES = 100
@@ -34,8 +37,21 @@ RANK_OFFSET = 10
 MEANING_WEIGHT, WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 1.0, 0.35, 1.0, 2.0
 # Passages with all words come first where there are so many. Of more words they are often not what answers.
 KEYWORDS_MAX = 2
+# Of so many of the first ones it is asked whether they have the accents of the question.
+ACCENTS_COMPARED = 40
+SIMILAR_SHOWN_MAX = 20
 # Shorter questions are not looked for in a row across passages.
 ROW_WORDS_MIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarPassage:
+    """A passage with nearly the same text as a hit, which is not shown as one."""
+
+    chunk_id: UUID
+    document_id: UUID
+    filename: str
+    page_from: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +70,9 @@ class Hit:
     time_from: float | None = None
     time_to: float | None = None
     title_is_guess: bool = False
+    similar: Sequence[SimilarPassage] = ()
+    """The first of the passages that say nearly the same, and stand behind this one."""
+    similar_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,6 +83,8 @@ class FoundHits:
     has_more: bool = False
     passages: Sequence[UUID] = ()
     """All passages that were found, best first, of which `hits` are some."""
+    with_all_words: int = 0
+    """How many passages have all words, as far as they were looked up."""
 
 
 def search(
@@ -84,18 +105,24 @@ def search(
     """
     if wanted.is_empty or limit < 1 or scope.is_empty:
         return FoundHits([])
-    ordered = _in_order(_Gathering(scope, wanted, folder), vectors)
+    gathering = _Gathering(scope, wanted, folder)
+    all_words = gathering.all_words()
+    ordered = _in_order(gathering, all_words, vectors)
     if scope.matching is not None:
         ordered = _of_matching(scope.org_id, scope.matching, ordered)
-    shown = ordered[start : start + limit]
     passages = tuple(chunk_id for chunk_id, _ in ordered)
-    return FoundHits(_hits(scope.org_id, shown), len(ordered) > start + limit, passages)
+    similar = alike.under_the_first([chunk_id for chunk_id, _ in ordered])
+    under_others = {chunk_id for others in similar.values() for chunk_id in others}
+    ordered = [each for each in ordered if each[0] not in under_others]
+    shown = ordered[start : start + limit]
+    return FoundHits(_hits(scope.org_id, shown, similar), len(ordered) > start + limit, passages, len(all_words))
 
 
-def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[tuple[UUID, float]]:
+def _in_order(
+    gathering: "_Gathering", all_words: Sequence[UUID], vectors: Sequence[QueryVector]
+) -> list[tuple[UUID, float]]:
     """All that was found with its score, best first."""
     wanted = gathering.wanted
-    all_words = gathering.all_words()
     words = all_words if len(all_words) >= gathering.depth else [*all_words, *gathering.some_words(all_words)]
     # What must be there word for word is in the order of its words; meaning orders what loose words find.
     near = [gathering.near(each, has_known_words=bool(words)) for each in vectors] if wanted.words else []
@@ -110,15 +137,16 @@ def _in_order(gathering: "_Gathering", vectors: Sequence[QueryVector]) -> list[t
     tiers = [set(row), set(exact), found]
     places = {chunk_id: place for place, chunk_id in enumerate(row)}
 
-    def before(chunk_id: UUID) -> tuple[object, ...]:
-        return (
-            *(chunk_id not in tier for tier in tiers),
-            -scores[chunk_id],
-            places.get(chunk_id, len(places)),
-            chunk_id,
-        )
+    def tier(chunk_id: UUID) -> tuple[bool, ...]:
+        return tuple(chunk_id not in each for each in tiers)
 
-    return [(chunk_id, scores[chunk_id]) for chunk_id in sorted(scores, key=before)]
+    def before(chunk_id: UUID) -> tuple[object, ...]:
+        return (tier(chunk_id), -scores[chunk_id], places.get(chunk_id, len(places)), chunk_id)
+
+    ordered = sorted(scores, key=before)
+    others = accents.otherwise(gathering.scope.org_id, ordered[:ACCENTS_COMPARED], wanted.marked)
+    ordered.sort(key=lambda chunk_id: (tier(chunk_id), chunk_id in others))
+    return [(chunk_id, scores[chunk_id]) for chunk_id in ordered]
 
 
 class _Gathering:
@@ -177,13 +205,13 @@ class _Gathering:
         """The passages with all numbers and codes."""
         return self._among_required(holding(self.scope, self.wanted.exact(), self.depth))
 
-    def row(self, all_words: Collection[UUID]) -> list[UUID]:
+    def row(self, all_words: Sequence[UUID]) -> list[UUID]:
         """The passages that hold the whole question, word for word, where it is one without operators."""
         wanted = self.wanted
         if not wanted.is_plain or len(plain_words(wanted.words)) < ROW_WORDS_MIN:
             return []
-        # What crosses from one passage into the next is in none of them as a whole.
-        return with_question(self.scope, wanted.words, wanted.without, may_cross=not all_words)
+        known = all_words if len(all_words) < self.depth else None
+        return with_question(self.scope, wanted.words, wanted.without, known)
 
     def _among_required(self, ids: Sequence[UUID]) -> list[UUID]:
         if self._required is None:
@@ -210,22 +238,42 @@ def fuse(legs: Sequence[tuple[Sequence[UUID], float]]) -> dict[UUID, float]:
     return scores
 
 
-def _hits(org_id: UUID, scored: Sequence[tuple[UUID, float]]) -> list[Hit]:
-    columns = select(Chunk, Document.filename, Document.title, Document.title_is_guess).join(
+def _hits(org_id: UUID, scored: Sequence[tuple[UUID, float]], similar: Mapping[UUID, Sequence[UUID]]) -> list[Hit]:
+    found = _rows(org_id, [chunk_id for chunk_id, _ in scored])
+    others = _rows(org_id, [each for chunk_id, _ in scored for each in similar.get(chunk_id, ())[:SIMILAR_SHOWN_MAX]])
+    return [
+        _hit(
+            found[chunk_id],
+            score,
+            [_similar(others[each]) for each in similar.get(chunk_id, ()) if each in others],
+            len(similar.get(chunk_id, ())),
+        )
+        for chunk_id, score in scored
+        if chunk_id in found
+    ]
+
+
+def _rows(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Row[Any]]:
+    if not ids:
+        return {}
+    columns: Any = select(Chunk, Document.filename, Document.title, Document.title_is_guess).join(
         Document, (Document.org_id == Chunk.org_id) & (Document.id == Chunk.document_id)
     )
-    ids = [chunk_id for chunk_id, _ in scored]
-    rows = session().execute(columns.where(Chunk.org_id == org_id, Chunk.id.in_(ids)).options(defer(Chunk.embedding)))
-    found = {row.Chunk.id: row for row in rows}
-    return [_hit(*found[chunk_id], score) for chunk_id, score in scored if chunk_id in found]
+    rows = columns.where(Chunk.org_id == org_id, Chunk.id.in_(ids)).options(defer(Chunk.embedding))
+    return {row.Chunk.id: row for row in session().execute(rows)}
 
 
-def _hit(chunk: Chunk, filename: str, title: str | None, is_guess: bool | None, score: float) -> Hit:
+def _similar(row: Row[Any]) -> SimilarPassage:
+    return SimilarPassage(row.Chunk.id, row.Chunk.document_id, row.filename, row.Chunk.page_from)
+
+
+def _hit(row: Row[Any], score: float, similar: Sequence[SimilarPassage], similar_count: int) -> Hit:
+    chunk = row.Chunk
     return Hit(
         chunk_id=chunk.id,
         document_id=chunk.document_id,
-        filename=filename,
-        title=title,
+        filename=row.filename,
+        title=row.title,
         text=chunk.text,
         heading=chunk.heading,
         page_from=chunk.page_from,
@@ -233,5 +281,7 @@ def _hit(chunk: Chunk, filename: str, title: str | None, is_guess: bool | None, 
         score=round(score, 6),
         time_from=chunk.time_from,
         time_to=chunk.time_to,
-        title_is_guess=bool(is_guess),
+        title_is_guess=bool(row.title_is_guess),
+        similar=similar,
+        similar_count=similar_count,
     )

@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
+
+from webapp.search.stems import forms
 
 SNIPPET_CHARACTERS = 260
 LEAD_CHARACTERS = 60
@@ -11,26 +14,6 @@ LEAD_CHARACTERS = 60
 MATCHES_MAX = 100
 
 _WORD = re.compile(r"\w+")
-_ENDINGS = (
-    "ations",
-    "ation",
-    "ingly",
-    "ings",
-    "edly",
-    "ing",
-    "ies",
-    "ied",
-    "ers",
-    "est",
-    "ed",
-    "es",
-    "er",
-    "ly",
-    "s",
-    "y",
-    "e",
-)
-_STEM_CHARACTERS_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +26,16 @@ class SnippetPart:
 
 def snippet(passage: str, words: Iterable[str]) -> tuple[SnippetPart, ...]:
     """Cut out where most of the words are together, and mark them."""
-    matches = list(islice(_matches(passage, {_stem(word) for word in words}), MATCHES_MAX))
+    wanted = {form for word in words for form in forms(word)}
+    matches = list(islice(_matches(passage, wanted), MATCHES_MAX))
     start, end = _window(passage, matches)
     inside = [(max(a, start), min(b, end)) for a, b in matches if a < end and b > start]
     return tuple(_segments(passage, start, end, inside))
 
 
-def _matches(passage: str, stems: set[str]) -> Iterator[tuple[int, int]]:
-    return (found.span() for found in _WORD.finditer(passage) if _stem(found[0].casefold()) in stems)
-
-
-def _stem(word: str) -> str:
-    """Near enough to what the indexes do; it only decides what is marked, not what is found."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _STEM_CHARACTERS_MIN:
-            return word[: -len(ending)]
-    return word
+def _matches(passage: str, wanted: AbstractSet[str]) -> Iterator[tuple[int, int]]:
+    """The places of words that are wanted in any language: it only decides what is marked, not what is found."""
+    return (found.span() for found in _WORD.finditer(passage) if not wanted.isdisjoint(forms(found[0])))
 
 
 def _window(passage: str, matches: Sequence[tuple[int, int]]) -> tuple[int, int]:

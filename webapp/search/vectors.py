@@ -1,5 +1,6 @@
 """Finding passages by meaning: the ones whose vectors point where the query's does."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,7 +56,12 @@ def nearest(scope: SearchScope, wanted: QueryVector, limit: int, folder: Path) -
 
 
 def is_large(org_id: UUID) -> bool:
-    """Whether an org has more passages than PostgreSQL compares one by one; SQLite has no index of vectors."""
+    """Whether an org has more passages than PostgreSQL compares one by one; SQLite has no index of vectors.
+
+    An org that was large a moment ago still is: to count so many passages takes longer than to search.
+    """
+    if _large_until.get(org_id, 0.0) > time.monotonic():
+        return True
     # In an order that an index has, and with the org and the limit as parts of the text: a plan made for any org may
     # read all orgs' passages.
     some = (
@@ -64,7 +70,15 @@ def is_large(org_id: UUID) -> bool:
     )
     of_org = text(some).bindparams(bindparam("org_id", type_=Uuid, literal_execute=True))
     row = ask_postgresql(of_org, {"org_id": org_id})
-    return row is not None and row[0] > EXACT_CHUNKS_MAX
+    is_so = row is not None and row[0] > EXACT_CHUNKS_MAX
+    if is_so:
+        _large_until[org_id] = time.monotonic() + _LARGE_FOR_SECONDS
+    return is_so
+
+
+# In each process, by org.
+_large_until: dict[UUID, float] = {}
+_LARGE_FOR_SECONDS = 600.0
 
 
 def _by_comparing(scope: SearchScope, wanted: QueryVector, limit: int) -> list[NearPassage]:
@@ -85,7 +99,7 @@ def _by_comparing(scope: SearchScope, wanted: QueryVector, limit: int) -> list[N
 # A generic plan could not know that the partial index holds the model's rows, and without fresh
 # statistics the planner would rather compare and sort everything.
 _SCAN_ON = text(
-    "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '100', true), "
+    "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true), "
     "set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '4', true), "
     "set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_sort', 'off', true)"
 )

@@ -1,5 +1,6 @@
 """What a query wants of passages: what must be there, what must not, and words that make a passage better."""
 
+import unicodedata
 from dataclasses import dataclass
 
 from webapp.search.grammar import Filter, LooseWord, ParsedQuery, Phrase, Prefix, Term, TermGroup
@@ -97,4 +98,5 @@ def _atom(term: Term) -> Atom:
 
 
 def _text(term: Term) -> str:
-    return term.value if isinstance(term, Filter) else term.text
+    # Some keyboards and file systems write an accent as a character of its own.
+    return unicodedata.normalize("NFC", term.value if isinstance(term, Filter) else term.text)

@@ -4,36 +4,25 @@ What a person types never reaches a database as syntax: it is cut into terms bef
 """
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from webapp.db import is_postgresql
 from webapp.search import fts5, tsquery
+from webapp.search.common_words import common_among
 from webapp.search.match import TermMatch
 from webapp.search.scope import SearchScope
 
 TERMS_MAX = 32
 IDENTIFIER_CHARACTERS_MIN = 3
-# Words that say nothing about a subject; PostgreSQL's dictionary knows its own.
-_COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        "a about an and are as at be been but by can did do does for from had has have how i if in into is it its me "
-        "my no not of on or our she so that the their them then there these they this to was we were what when where "
-        "which who why will with would you your",
-    )
-)
 _WORD = re.compile(r"\w+")
-_LETTERS = re.compile(r"[^\W_]+")
-# Addresses behind the words of a link are not read.
-_LINK = re.compile(r"\]\([^()\s]{0,2000}\)")
 
 
 def query_words(query: str) -> list[str]:
     """The words that tell something, each once; all of them where none does."""
     words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(query) if word.strip("_")))
-    telling = [word for word in words if word not in _COMMON]
+    common = common_among(words)
+    telling = [word for word in words if word not in common]
     return (telling or words)[:TERMS_MAX]
 
 
@@ -58,15 +47,6 @@ def _bare(part: str) -> str:
     """From the first letter or digit to the last one."""
     places = [found.span() for found in _WORD.finditer(part)]
     return part[places[0][0] : places[-1][1]] if places else ""
-
-
-def plain_words(text: str) -> list[str]:
-    """A text's words as they are compared one by one: lower case, without accents and marks of Markdown."""
-    plain = _LINK.sub("] ", text)
-    if not plain.isascii():
-        decomposed = unicodedata.normalize("NFKD", plain)
-        plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
-    return _LETTERS.findall(plain.casefold())
 
 
 def holding(scope: SearchScope, match: TermMatch, limit: int) -> list[UUID]:

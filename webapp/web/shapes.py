@@ -177,4 +177,16 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "time_from": hit.time_from,
         "time_to": hit.time_to,
         "score": hit.score,
+        "similar": {
+            "count": hit.similar_count,
+            "passages": [
+                {
+                    "document_id": each.document_id,
+                    "chunk_id": each.chunk_id,
+                    "filename": each.filename,
+                    "page_from": each.page_from,
+                }
+                for each in hit.similar
+            ],
+        },
     }

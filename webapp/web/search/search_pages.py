@@ -140,6 +140,7 @@ def _as_json(asked: Asked, shown: Shown, cursor: str | None) -> dict[str, Any]:
         "words_only": found.words_only,
         "hits": [hit_json(hit) for hit in found.hits],
         "next_cursor": cursor,
+        "did_you_mean": found.did_you_mean,
     }
     optional: list[tuple[str, bool, Callable[[], Any]]] = [
         ("documents", shown.documents is not None, lambda: [document_json(view) for view in shown.documents or ()]),
