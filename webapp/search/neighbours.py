@@ -22,6 +22,8 @@ Vectors = NDArray[np.float32]
 
 ROWS_PER_BLOCK = 2000
 SOURCES_PER_PRODUCT = 2000
+# Of the index, for each passage: a search is more thorough.
+CANDIDATES = 100
 # Products of the same vectors differ in their last digits with the shape of the matrices.
 DECIMALS = 5
 
@@ -142,7 +144,7 @@ def by_index(org_id: UUID, document_id: UUID, model: str, sources: Sequence[UUID
     )
     typed = statement.bindparams(bindparam("org_id", type_=Uuid), bindparam("document_id", type_=Uuid))
     values = {"org_id": org_id, "document_id": document_id, "ids": list(sources)}
-    with scanning_on():
+    with scanning_on(CANDIDATES):
         rows = session().execute(
             typed.columns(source=Uuid, target=Uuid, document_id=Uuid),
             {**values, "count": rules.count, "threshold": rules.least(model)},
