@@ -1,7 +1,7 @@
 """Searches by words and by meaning, and puts what both find into one order.
 
 First come the passages that hold the whole question in a row, then those with all its codes and numbers, then those
-with all its words, where these are one or two, then those with some words or the same meaning. Within each of these,
+with all its words, unless it is a sentence, then those with some words or the same meaning. Within each of these,
 ranks in the lists are added up.
 """
 
@@ -24,7 +24,7 @@ from webapp.search.scope import Matching, SearchScope
 from webapp.search.stems import plain_words
 from webapp.search.vectors import QueryVector, nearest
 from webapp.search.wanted import WantedPassages
-from webapp.search.words import holding, which_hold
+from webapp.search.words import has_common_words, holding, which_hold
 
 # Of each list. Always the same number, so that pages of one search follow each other.
 CANDIDATES = 100
@@ -35,7 +35,7 @@ RANK_OFFSET = 10
 # Meaning finds more than words do, so words only help it, unless there is just one. An exact
 # number or code comes before everything else. `python -m bench.questions` shows what these numbers find.
 MEANING_WEIGHT, WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 1.0, 0.35, 1.0, 2.0
-# Passages with all words come first where there are so many. Of more words they are often not what answers.
+# A question in a sentence of more words than this is often answered by a passage that has not all of them.
 KEYWORDS_MAX = 2
 # Of so many of the first ones it is asked whether they have the accents of the question.
 ACCENTS_COMPARED = 40
@@ -170,7 +170,7 @@ class _Gathering:
     @property
     def asks_by_keywords(self) -> bool:
         """Whether passages with all words come first, whatever is nearer by its meaning."""
-        return len(self.wanted.telling) <= KEYWORDS_MAX
+        return len(self.wanted.telling) <= KEYWORDS_MAX or not has_common_words(self.wanted.words)
 
     def near(self, vector: QueryVector, *, has_known_words: bool) -> list[UUID]:
         """The passages that mean the same; none for letters that are a word neither here nor to the model."""

@@ -18,9 +18,19 @@ IDENTIFIER_CHARACTERS_MIN = 3
 _WORD = re.compile(r"\w+")
 
 
+def has_common_words(query: str) -> bool:
+    """Whether some of the words say nothing about a subject, as in a sentence."""
+    words = _words(query)
+    return not common_among(words).isdisjoint(words)
+
+
+def _words(query: str) -> list[str]:
+    return list(dict.fromkeys(word.casefold() for word in _WORD.findall(query) if word.strip("_")))
+
+
 def query_words(query: str) -> list[str]:
     """The words that tell something, each once; all of them where none does."""
-    words = list(dict.fromkeys(word.casefold() for word in _WORD.findall(query) if word.strip("_")))
+    words = _words(query)
     common = common_among(words)
     telling = [word for word in words if word not in common]
     return (telling or words)[:TERMS_MAX]
