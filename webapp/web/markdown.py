@@ -89,17 +89,24 @@ def rendered(
     index: int,
     without_text: Sequence[int] = (),
     marking: Marking | None = None,
+    *,
+    is_plain: bool = False,
 ) -> list[RenderedPiece]:
-    """One part as HTML, with an empty piece for each of these pages that belongs between its own ones."""
+    """One part as HTML, with an empty piece for each of these pages that belongs between its own ones.
+
+    Plain text is shown as it is, and not rendered.
+    """
     first = 0 if index == 0 else found[index][0].number or 0
     end = found[index + 1][0].number if index + 1 < len(found) else None
     empty = [RenderedPiece(n, Markup(), is_start=True) for n in without_text if n > first and (end is None or n < end)]
-    return sorted([*_rendered(found, index, marking), *empty], key=lambda piece: piece.page or 0)
+    return sorted([*_rendered(found, index, marking, is_plain=is_plain), *empty], key=lambda piece: piece.page or 0)
 
 
-def _rendered(found: Sequence[Sequence[MarkdownPage]], index: int, marking: Marking | None) -> list[RenderedPiece]:
+def _rendered(
+    found: Sequence[Sequence[MarkdownPage]], index: int, marking: Marking | None, *, is_plain: bool
+) -> list[RenderedPiece]:
     before = found[index - 1][-1].number if index else None
-    texts = [_tokens(piece.text) for piece in found[index]]
+    texts = [_as_it_is(piece.text) if is_plain else _tokens(piece.text) for piece in found[index]]
     if marking is not None:
         mark(texts, marking)
     result = []
@@ -112,6 +119,10 @@ def _rendered(found: Sequence[Sequence[MarkdownPage]], index: int, marking: Mark
 def render(markdown: str) -> Markup:
     """Markdown as HTML that can do no harm."""
     return _html(_tokens(markdown))
+
+
+def _as_it_is(text: str) -> list[Token]:
+    return [Token("code_block", "code", 0, content=text, block=True)]
 
 
 def _tokens(markdown: str) -> list[Token]:
@@ -171,10 +182,10 @@ def _parser() -> MarkdownIt:
 
 
 def _slices(text: str) -> Iterator[str]:
-    """A page that is too long for one part, cut at empty lines, or where there are none, anywhere."""
+    """A page that is too long for one part, cut at empty lines, or at the ends of lines, or anywhere."""
     while len(text) > PART_CHARACTERS:
-        cut = text.rfind("\n\n", PART_CHARACTERS // 2, PART_CHARACTERS)
-        cut = PART_CHARACTERS if cut < 0 else cut
+        places = (text.rfind(end, PART_CHARACTERS // 2, PART_CHARACTERS) for end in ("\n\n", "\n"))
+        cut = next((place for place in places if place >= 0), PART_CHARACTERS)
         yield text[:cut]
         text = text[cut:]
     yield text

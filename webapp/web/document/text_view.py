@@ -10,7 +10,7 @@ from flask import request, url_for
 from webapp.documents.model import Document
 from webapp.documents.page_model import DocumentPage
 from webapp.library.pictures import has_pictures
-from webapp.pipeline.markdown import split_pages
+from webapp.pipeline.markdown import MarkdownPage, split_pages
 from webapp.provider_errors import BlobMissing
 from webapp.readers.page_reading import Reading
 from webapp.search import passages
@@ -24,6 +24,7 @@ from webapp.web.document.results import ShownResult, number_in_query
 from webapp.web.fragments import without
 from webapp.web.markdown import RenderedPiece
 from webapp.web.marked_tokens import Marking
+from webapp.web.plain_text import TextLook, look_of
 from webapp.web.search.landing import ANCHOR, CHARACTERS_MAX, address
 
 
@@ -70,6 +71,9 @@ class Text:
     """Set where a passage was asked for."""
     link: str | None = None
     """The address of that passage, to be sent to others."""
+    look: TextLook = TextLook.PROSE
+    line_numbers: range = range(0)
+    """Those of the lines of this part, where it is code."""
     picture_url: str | None = None
     """The address of the passage on its page's picture, where pages have pictures."""
 
@@ -111,8 +115,9 @@ def read(
 
     without_text = [each.number for each in readings if each.reading == Reading.NOT_READ]
     marking = Marking(words_of(wanted.text), wanted.looked_for) if wanted and place is not None else None
+    look = look_of(found.document.content_type, found.document.filename, source or "")
     return Text(
-        pieces=markdown.rendered(parts, index, without_text, marking),
+        pieces=markdown.rendered(parts, index, without_text, marking, is_plain=look is not TextLook.PROSE),
         readings={each.number: each for each in readings},
         number=index + 1,
         total=len(parts),
@@ -120,8 +125,15 @@ def read(
         next_url=url(index + 2) if index + 1 < len(parts) else None,
         found=_outcome(wanted, place) if wanted else None,
         link=address(found.document.id, wanted.chunk.id, wanted.text) if wanted and wanted.chunk else None,
+        look=look,
+        line_numbers=_line_numbers(parts, index) if look is TextLook.CODE else range(0),
         picture_url=_picture_url(found.document, wanted) if wanted else None,
     )
+
+
+def _line_numbers(parts: Sequence[Sequence[MarkdownPage]], index: int) -> range:
+    first = 1 + sum(piece.text.count("\n") for part in parts[:index] for piece in part)
+    return range(first, first + 1 + sum(piece.text.count("\n") for piece in parts[index]))
 
 
 def markdown_of(path: str | None) -> str | None:
