@@ -2,7 +2,7 @@
 # Settings come from the environment, from `make run PORT=9000`, or from a file .env, in this order.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup languages run dev worker migrate test quick pace check e2e bench quality chaos validate crashes fuzz lock audit sbom shape
+.PHONY: help setup languages run dev worker migrate test quick pace check e2e bench quality pictures chaos validate crashes fuzz lock audit sbom shape
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 # Installed packages are marked by what was asked for and where, so that nothing is looked at twice.
@@ -21,7 +21,7 @@ TESTS ?=
 # Twice as many as there are processors: many tests wait for processes that they have started.
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); n=$$((n * 2)); echo $$((n < 8 ? n : 8)))
 # All benchmarks; BENCH=upload is one of them.
-BENCH ?= $(filter-out __init__ conftest quality,$(patsubst bench/%.py,%,$(filter-out bench/_%,$(wildcard bench/*.py))))
+BENCH ?= $(filter-out __init__ conftest quality pictures,$(patsubst bench/%.py,%,$(filter-out bench/_%,$(wildcard bench/*.py))))
 # Tests and benchmarks share one model, whatever data a developer works with.
 FOR_TESTS := MODELS_DIR="$$PWD/.cache/models"; export MODELS_DIR
 # Tests take seconds to compile: keep what came of it, whatever Python was told elsewhere.
@@ -101,6 +101,10 @@ accept ?=
 quality: $(DEVELOPMENT) ## Measure how well files are read, beside other programs; fails where a figure got worse (accept=1)
 	@$(FOR_TESTS); $(MODELS) || exit 1; \
 	exec .venv/bin/python -W ignore -m bench.quality $(if $(accept),--accept)
+
+pictures: $(DEVELOPMENT) ## Make the pictures of the README anew, of generated files that a real server reads
+	@$(FOR_TESTS); $(MODELS) || exit 1; \
+	exec .venv/bin/python -W ignore -m bench.pictures
 
 shape: $(DEVELOPMENT) ## Count what makes the code simple or not: lines, lengths, branches on the database, calls to the claim
 	@exec .venv/bin/python -W ignore -m tests.shape

@@ -35,7 +35,8 @@ def test_they_are_those_of_the_providers(app: Flask) -> None:
 def test_the_page_names_them_and_offers_all_files(browser: Browser) -> None:
     page = browser.get("/").text
     assert f"Docmill reads {READ_HERE}, and recordings. Other files are kept, and found by their names." in page
-    assert "accept=" not in page
+    # But for the camera.
+    assert page.count("accept=") == page.count('accept="image/*" capture=') == 1
 
 
 def test_what_would_read_a_file(app: Flask) -> None:
