@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("sentences", Json, nullable=False),
         sa.Column("left_out", sa.Integer(), nullable=False),
         sa.Column("model", sa.Text(), nullable=False),
+        sa.Column("call_id", sa.Uuid(), nullable=False),
         sa.Column("ends_at", UtcDateTime(), nullable=False),
         sa.Column("used_at", UtcDateTime(), nullable=False),
         sa.CheckConstraint("state IN ('ASKING', 'DONE', 'FAILED')", name="state"),

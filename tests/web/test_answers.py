@@ -51,7 +51,7 @@ def lines(app: Flask) -> list[tuple[object, ...]]:
 
 @both_databases
 def test_an_answer_has_sources_is_paid_once_and_goes_with_its_document(
-    app: Flask, program: Program, openai: OpenAI, shelf: list[str]
+    app: Flask, browser: Browser, program: Program, openai: OpenAI, shelf: list[str]
 ) -> None:
     found = ask(program)
     assert found["state"] == "done"
@@ -67,13 +67,24 @@ def test_an_answer_has_sources_is_paid_once_and_goes_with_its_document(
 
     assert program.client.delete(f"/documents/{shelf[0]}", headers=program.headers).status_code == 204
     assert program.get(f"/search/answers/{found['id']}").status_code == 404
+    # The page that polls it stops.
+    gone = browser.get(f"/search/answers/{found['id']}", headers=HX)
+    assert "This answer is gone" in gone.text
+    assert "hx-trigger" not in gone.text
     with app.app_context(), reading(everywhere=True) as opened:
         assert opened.scalar(select(func.count()).select_from(AnsweredQuestion)) == 0
 
 
-def test_people_see_it_grow(browser: Browser, openai: OpenAI, shelf: list[str]) -> None:
-    page = browser.get("/search?q=when+is+wheat+ground%3F").text
-    assert 'hx-trigger="load, submit"' in page
+def test_people_see_it_grow(people: People, browser: Browser, openai: OpenAI, shelf: list[str]) -> None:
+    address = "/search?q=when+is+wheat+ground%3F"
+    assert 'hx-trigger="load, submit"' in browser.get(address, headers=HX).text
+    # A link from elsewhere makes no paid call by itself, and who only reads makes none at all.
+    page = browser.get(address).text
+    assert "Answer from these passages" in page
+    assert 'hx-trigger="load' not in page
+    reader = people.browser("viewer", email="v@example.org")
+    assert "Answer from these passages" not in reader.get(address).text
+    assert reader.post("/search/answers", data={"q": QUESTION}).status_code == 403
     first = browser.post("/search/answers", data={"q": QUESTION}, headers=HX).text
     if 'hx-trigger="every 700ms"' in first:
         address = first.split('hx-get="')[1].split('"')[0].replace("&amp;", "&")

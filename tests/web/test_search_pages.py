@@ -118,7 +118,7 @@ def test_hits_are_grouped_with_filters_beside_them(app: Flask, browser: Browser,
 
     html = browser.get("/search?q=wheat").text
     assert html.count('<li class="hit-group">') == 3
-    assert "counted over the best 3" in html
+    assert "Counts are for the best 3 passages." in html
     assert "q=wheat+tag:%22to+mill%22" in html
     narrowed = browser.get(f"/search?q=wheat+tag:%22to+mill%22&document={notes}").text
     assert f'href="/search?q=wheat&amp;document={notes}"' in narrowed
@@ -131,9 +131,9 @@ def test_filters_alone_list_documents(browser: Browser, program: Program, shelf:
     body = read_json(program.get("/search?q=kind:pdf"))
     assert ([each["id"] for each in body["documents"]], body["hits"]) == ([shelf[1]], [])
     page = browser.get("/search?q=kind:pdf").text
-    assert "1 document with these filters" in page
+    assert "1 document that matches" in page
     assert f'href="/documents/{shelf[1]}" data-hit' in page
-    assert "No document has these filters" in browser.get("/search?q=kind:epub").text
+    assert "No document matches these filters" in browser.get("/search?q=kind:epub").text
     for q in ("-draft", "kind:pdf+-draft"):
         assert "Add a word to search for" in browser.get(f"/search?q={q}").text
 

@@ -50,7 +50,8 @@ class FieldValue:
     text: str
     normalized: str | None
     page: int | None
-    is_doubtful: bool
+    doubt: str | None
+    """The code of what contradicts it."""
     confidence: float | None
 
     @property
@@ -134,12 +135,12 @@ def _read(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, dict[str, FieldValue]
 
 
 def _joined(before: FieldValue | None, row: Row[*tuple[object, ...]]) -> FieldValue:
-    value = FieldValue(row.value, row.normalized, row.page, row.doubt is not None, row.confidence)
+    value = FieldValue(row.value, row.normalized, row.page, row.doubt, row.confidence)
     if before is None:
         return value
     # Two parties, or a tax for each rate.
-    doubtful = before.is_doubtful or value.is_doubtful
-    return FieldValue(f"{before.text}; {value.text}", f"{before.plain}; {value.plain}", before.page, doubtful, None)
+    doubt = before.doubt or value.doubt
+    return FieldValue(f"{before.text}; {value.text}", f"{before.plain}; {value.plain}", before.page, doubt, None)
 
 
 def _sorted(rows: Sequence[FieldRow], sort: str) -> list[FieldRow]:

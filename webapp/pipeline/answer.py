@@ -110,10 +110,13 @@ def _reserve(services: Services, org_id: UUID, answerer: Answerer, key: str, pas
     wanted = Wanted(answerer.name, OPERATION, {f"{OPERATION}/{key}": 1})
     with transaction(org_id):
         call = reservations.reserve_without_job(org_id, wanted, Prices.of(services.settings), seconds)
+        if call is None:
+            return None
         places = [(hit.document_id, hit.chunk_id) for hit in passages]
-        if call is None or not answers.begin(org_id, key, answerer.version, places, seconds + _STORE_SECONDS):
-            if call is not None:
-                reservations.close(call.id, None)
+        # A service that falls silent is waited for once more as long.
+        new = answers.NewAnswer(key, answerer.version, call.id, places, 2 * seconds + _STORE_SECONDS)
+        if not answers.begin(org_id, new):
+            reservations.close(call.id, None)
             return None
     return call
 
@@ -143,10 +146,12 @@ class _Writing:
                     if not line.strip():
                         continue
                     sentence = sentence_of(line, passages)
-                    if sentence is None or len(sentences) == SENTENCES_MAX:
+                    if sentence is None:
                         left_out += 1
                         continue
                     sentences.append(sentence)
+                    if len(sentences) == SENTENCES_MAX:
+                        break
                     if monotonic() - stored_at >= STORE_EVERY_SECONDS:
                         stored_at = monotonic()
                         self._store_so_far(sentences, left_out)
@@ -161,7 +166,7 @@ class _Writing:
     def _store_so_far(self, sentences: Sequence[AnswerSentence], left_out: int) -> None:
         try:
             with transaction(self.org_id):
-                answers.write(self.org_id, self.key, sentences, left_out)
+                answers.write(self.org_id, self.call.id, sentences, left_out)
         except DATABASE_ERRORS as error:
             # The next sentence, or the end, stores this one, too.
             if trouble_of(error) is None:
@@ -175,7 +180,7 @@ class _Writing:
         while True:
             try:
                 with transaction(self.org_id):
-                    answers.write(self.org_id, self.key, sentences, left_out, state)
+                    answers.write(self.org_id, self.call.id, sentences, left_out, state)
                     answers.mark_used(self.org_id, self.key, kept=self.services.settings.limits.searches_kept)
                     reservations.close(self.call.id, outcome, took)
             except DATABASE_ERRORS as error:

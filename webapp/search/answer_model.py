@@ -29,6 +29,8 @@ class AnsweredQuestion(Base):
     left_out: Mapped[int] = mapped_column(Integer, default=0)
     """How many sentences had no source, or one that does not hold their numbers."""
     model: Mapped[str] = mapped_column(Text)
+    call_id: Mapped[UUID] = mapped_column(Uuid)
+    """The call that writes it: one that was given up writes nothing more."""
     ends_at: Mapped[datetime] = mapped_column(UtcDateTime)
     """When an answer that is still ASKING counts as failed: its process has died."""
     used_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())

@@ -49,15 +49,33 @@ class GivenAnswer:
         return {number for sentence in self.sentences for number in sentence.sources}
 
 
-def begin(org_id: UUID, key: str, model: str, passages: Sequence[tuple[UUID, UUID]], seconds: float) -> bool:
-    """Add an answer that is to be written from these passages (document, chunk); False where there is one already.
+@dataclass(frozen=True)
+class NewAnswer:
+    """An answer that a call is to write from these passages (document, chunk), in so many seconds at most."""
+
+    key: str
+    model: str
+    call_id: UUID
+    passages: Sequence[tuple[UUID, UUID]]
+    seconds: float
+
+
+def begin(org_id: UUID, new: NewAnswer) -> bool:
+    """Add an answer; False where there is one already, or one of the documents is gone.
 
     One that failed, or whose process died, is begun anew.
     """
-    row = {"org_id": org_id, "key": key, "model": model, "state": ASKING, "sentences": [], "left_out": 0}
+    key, passages, seconds = new.key, new.passages, new.seconds
+    ids = {document_id for document_id, _ in passages}
+    # Who deletes one of them waits, or was quicker.
+    there = select(_documents.c.id).where(_documents.c.org_id == org_id, _documents.c.id.in_(ids))
+    if len(session().scalars(there.with_for_update(read=True, key_share=True)).all()) < len(ids):
+        return False
+    row = {"org_id": org_id, "key": key, "model": new.model, "call_id": new.call_id}
+    row |= {"state": ASKING, "sentences": [], "left_out": 0}
     add = postgresql.insert(_answers).values(row | {"ends_at": after(seconds), "used_at": now()})
     is_over = or_(_answers.c.state == FAILED, and_(_answers.c.state == ASKING, _answers.c.ends_at < now()))
-    anew = {"state": ASKING, "sentences": [], "left_out": 0, "ends_at": after(seconds), "used_at": now()}
+    anew = row | {"ends_at": after(seconds), "used_at": now()}
     begun = add.on_conflict_do_update(index_elements=["org_id", "key"], set_=anew, where=is_over)
     if session().execute(begun.returning(_answers.c.key)).one_or_none() is None:
         return False
@@ -70,11 +88,12 @@ def begin(org_id: UUID, key: str, model: str, passages: Sequence[tuple[UUID, UUI
     return True
 
 
-def write(org_id: UUID, key: str, sentences: Sequence[AnswerSentence], left_out: int, state: str = ASKING) -> None:
-    """Store what is written of an answer; nothing where one of its documents was deleted meanwhile."""
+def write(org_id: UUID, call_id: UUID, sentences: Sequence[AnswerSentence], left_out: int, state: str = ASKING) -> None:
+    """Store what a call has written of its answer; nothing where another call writes it, or a document is gone."""
     plain = [{"text": each.text, "sources": list(each.sources)} for each in sentences]
     values = {"sentences": plain, "left_out": left_out, "state": state}
-    session().execute(update(_answers).where(*_of(org_id, key), _answers.c.state == ASKING).values(values))
+    of_call = (_answers.c.org_id == org_id, _answers.c.call_id == call_id, _answers.c.state == ASKING)
+    session().execute(update(_answers).where(*of_call).values(values))
 
 
 def find(org_id: UUID, key: str) -> GivenAnswer | None:
@@ -93,7 +112,8 @@ def mark_used(org_id: UUID, key: str, *, kept: int) -> None:
     session().execute(update(_answers).where(*_of(org_id, key)).values(used_at=now()))
     of_org = _answers.c.org_id == org_id
     newest_first = select(_answers.c.key).where(of_org).order_by(_answers.c.used_at.desc(), _answers.c.key)
-    session().execute(delete(_answers).where(of_org, _answers.c.key.in_(newest_first.offset(kept))))
+    beyond = _answers.c.key.in_(newest_first.offset(kept))
+    session().execute(delete(_answers).where(of_org, beyond, _answers.c.state != ASKING))
 
 
 def delete_of_documents(org_id: UUID, document_ids: Collection[UUID]) -> None:

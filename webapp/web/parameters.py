@@ -12,7 +12,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "library.listing": _LIBRARY,
     "fields.show": ("q", "folder", "status", "field", "sort"),
     "fields.download": ("q", "folder", "status", "field", "sort"),
-    "answers.show": ("q",),
+    "answers.show": ("q", "document"),
     "search.show": ("q", "document", "filters", "cursor", "limit"),
     "suggestions.show": ("q",),
     "upload.create": ("language", "bulk"),

@@ -40,17 +40,19 @@ class OpenAIAnswerer(OpenAIRole):
         numbered = [{"number": number, "text": text} for number, text in enumerate(passages, start=1)]
         material = json.dumps({"question": question, "passages": numbered}, ensure_ascii=False)
         until = monotonic() + timeout_seconds
-        size, start = 0, ""
+        text = ""
+        is_held = True
         try:
             with self._translated("chat"), self._stream(material, timeout_seconds) as stream:
-                for piece in _texts(stream):
-                    size += len(piece)
-                    start += piece if len(start) <= len(_NONE) else ""
-                    if monotonic() > until:
-                        raise TimedOut("chat: no whole answer in time", is_outcome_unknown=True)
-                    if size > ANSWER_CHARACTERS_MAX or start.strip() == _NONE:
-                        return
-                    yield piece
+                for piece in _texts(stream, until):
+                    text += piece
+                    if len(text) > ANSWER_CHARACTERS_MAX:
+                        raise unusable("chat: the answer is too long")
+                    # As long as it may be the word for "no answer", it is held back.
+                    if is_held and _NONE.startswith(text.strip(" .\n")):
+                        continue
+                    yield text if is_held else piece
+                    is_held = False
         except ValueError as error:
             raise unusable("chat: the answer could not be read") from error
 
@@ -64,10 +66,12 @@ class OpenAIAnswerer(OpenAIRole):
         return found
 
 
-def _texts(stream: openai.Stream[Any]) -> Iterator[str]:
-    """The pieces of text of a stream that ends as it should."""
+def _texts(stream: openai.Stream[Any], until: float) -> Iterator[str]:
+    """The pieces of text of a stream that ends as it should, and in time."""
     reason = None
     for event in stream:
+        if monotonic() > until:
+            raise TimedOut("chat: no whole answer in time", is_outcome_unknown=True)
         choice = next(iter(event.choices or []), None)
         if choice is not None:
             reason = choice.finish_reason or reason

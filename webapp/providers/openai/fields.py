@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webapp.providers.openai.forms import FormFiller, unfit
+from webapp.readers.cleaning import clean_line
 from webapp.readers.fields.proposed import KINDS_BY_PAPER, VALUES_MAX, ProposedFields, ProposedValue
 
 # Some forty dense pages; what is longer is read as far as this.
@@ -39,7 +40,7 @@ entries."""
         found = self._fill(_schema(paper), _material(pages), timeout_seconds)
         try:
             return _proposed(found)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise unfit() from error
 
 
@@ -83,7 +84,8 @@ def _proposed(found: dict[str, Any]) -> ProposedFields:
     if paper != _NONE and paper not in KINDS_BY_PAPER:
         raise ValueError("a kind of document that the form does not have")
     values = tuple(
-        ProposedValue(str(each["field"]), str(each["value"])[:VALUE_CHARACTERS_MAX], int(each["page"]))
+        ProposedValue(str(each["field"]), text, int(each["page"]))
         for each in found["values"][:VALUES_MAX]
+        if (text := clean_line(str(each["value"]), VALUE_CHARACTERS_MAX))
     )
     return ProposedFields(None if paper == _NONE else paper, values)

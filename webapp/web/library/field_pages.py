@@ -68,7 +68,10 @@ def show() -> Response:
 
 @pages.get("/fields.csv")
 def download() -> Response:
-    """All rows and the chosen columns as CSV, with the values as programs read them."""
+    """The rows of the table and the chosen columns as CSV, with the values as programs read them.
+
+    Where more documents match than the table has, the file's name says so.
+    """
     query = _query()
     table = query.read()
     written = io.StringIO()
@@ -81,7 +84,8 @@ def download() -> Response:
     # The mark tells Excel that it is UTF-8.
     response = make_response(("\ufeff" + written.getvalue()).encode())
     response.headers["Content-Type"] = "text/csv; charset=utf-8"
-    response.headers["Content-Disposition"] = 'attachment; filename="fields.csv"'
+    name = f"fields-newest-{DOCUMENTS_MAX}.csv" if table.is_cut else "fields.csv"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
@@ -117,7 +121,7 @@ def _row_json(row: FieldRow) -> dict[str, object]:
             "normalized": value.normalized,
             "page": value.page,
             "confidence": value.confidence,
-            "doubtful": value.is_doubtful,
+            "doubt": value.doubt,
         }
         for key, value in row.values.items()
     }

@@ -26,22 +26,23 @@ def create() -> AnyResponse:
         raise Problem(404, detail="Questions are answered only where a chat model is set (OPENAI_CHAT_MODEL).")
     if not question:
         raise Problem(422, detail="q is missing: the question.")
+    document_id = _document_id()
     try:
-        key = ask(services(), answerer, org_id(), question, _document_id())
+        key = ask(services(), answerer, org_id(), question, document_id)
     except TooManyQuestions:
         raise Problem(503, detail="Several questions are being answered. Try again in some seconds.") from None
     except NotAsked as refusal:
         return _refused(question, refusal)
-    if key is None:
-        return _answer(question, None)
-    if fragments.is_for_program() or fragments.wants_fragment():
-        return _answer(question, _given(key))
-    return redirect(url_for("answers.show", key=key, q=question), 303)
+    if key is None or fragments.is_for_program() or fragments.wants_fragment():
+        return _answer(question, _given(key) if key else None, document_id)
+    return redirect(
+        url_for("answers.show", key=key, **fragments.without({"q": question, "document": document_id})), 303
+    )
 
 
 def _document_id() -> UUID | None:
     """The only document to answer from; 404 where there is none."""
-    value = request.form.get("document", "")
+    value = request.values.get("document", "")
     try:
         return get_document(UUID(value)).id if value else None
     except ValueError as error:
@@ -51,15 +52,15 @@ def _document_id() -> UUID | None:
 @pages.get("/search/answers/<key>")
 def show(key: str) -> AnyResponse:
     """An answer, whole or as far as it is written."""
-    return _answer(request.args.get("q", ""), _given(key))
-
-
-def _given(key: str) -> GivenAnswer:
-    with reading(org_id()):
-        found = answers.find(org_id(), key)
-    if found is None:
+    found = _given(key)
+    if found is None and not fragments.wants_fragment():
         raise Problem(404, detail="There is no such answer: it was made from a document that is gone, or too long ago.")
-    return found
+    return _answer(request.args.get("q", ""), found, _document_id(), is_gone=found is None)
+
+
+def _given(key: str) -> GivenAnswer | None:
+    with reading(org_id()):
+        return answers.find(org_id(), key)
 
 
 def _refused(question: str, refusal: NotAsked) -> Response:
@@ -68,13 +69,17 @@ def _refused(question: str, refusal: NotAsked) -> Response:
     return Response(render_template("search/_answer.html", q=question, answer=None, reason=refusal.reason))
 
 
-def _answer(question: str, found: GivenAnswer | None) -> Response:
+def _answer(
+    question: str, found: GivenAnswer | None, document_id: UUID | None = None, *, is_gone: bool = False
+) -> Response:
     return fragments.answer(
         page="search/answer.html",
         fragment="search/_answer.html",
         data=lambda: _json(found),
         q=question,
         answer=found,
+        document_id=document_id,
+        is_gone=is_gone,
         reason=None,
     )
 

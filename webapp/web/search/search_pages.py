@@ -15,7 +15,7 @@ from webapp.pipeline.best_sentence import best_sentence
 from webapp.pipeline.find import LIMIT, LIMIT_MAX, SearchResult, find
 from webapp.search.grammar import Mistake, ParsedQuery, parse
 from webapp.web import fragments
-from webapp.web.access import get_document, org_id, services
+from webapp.web.access import current_user, get_document, org_id, services
 from webapp.web.document_view import DocumentView, document_views
 from webapp.web.errors import Problem
 from webapp.web.numbers import DIGITS_MAX, whole_number
@@ -124,13 +124,22 @@ def _answer(asked: Asked, shown: Shown) -> Response:
         document_id=asked.document_id,
         shown=shown,
         is_only_without=bool(asked.query.contents) and all(each.is_excluded for each in asked.query.contents),
-        can_ask=services().providers.answerer is not None and "cursor" not in request.args,
+        can_ask=_can_ask(),
+        # A link from elsewhere must not make a paid call: only who submits the form of this page asks.
+        asks_itself=asked.q.endswith("?") and fragments.wants_fragment(),
         is_continued="cursor" in request.args,
         first_url=url_for("search.show", **around),
         next_url=url_for("search.show", **around, cursor=cursor) if cursor else None,
         words_only=found.words_only,
         reason=found.reason,
     )
+
+
+def _can_ask() -> bool:
+    """Whether the page offers to answer the question, which costs money: not to those who only read."""
+    user = current_user()
+    may = user is not None and user.may_write
+    return may and services().providers.answerer is not None and "cursor" not in request.args
 
 
 def _as_json(asked: Asked, shown: Shown, cursor: str | None) -> dict[str, Any]:
