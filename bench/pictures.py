@@ -14,6 +14,9 @@ from tests.chromium import with_browser
 from tests.journeys.site import Installation
 from tests.postgres import ROOT
 
+_PICTURES_SEEN = """
+[...document.images].every((each) => each.getBoundingClientRect().top > innerHeight || each.naturalWidth > 0)
+"""
 IMAGES = ROOT / "docs" / "images"
 WIDE, PHONE = ViewportSize(width=1280, height=860), ViewportSize(width=390, height=844)
 
@@ -58,6 +61,7 @@ def _shoot(page: Page, site: Installation, address: str, name: str) -> None:
     if answer is None or not answer.ok:
         raise SystemExit(f"{address} did not come")
     page.wait_for_load_state("networkidle")
+    until(lambda: page.evaluate(_PICTURES_SEEN))
     page.screenshot(path=IMAGES / f"{name}.png")
 
 
