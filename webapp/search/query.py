@@ -38,7 +38,7 @@ RANK_OFFSET = 10
 MEANING_WEIGHT, WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 1.0, 0.35, 1.0, 2.0
 # A question in a sentence of more words than this is often answered by a passage that has not all of them.
 KEYWORDS_MAX = 2
-# Of so many of the first ones it is asked whether they have the accents of the question.
+# Of so many of the first ones with all words it is asked whether they have the accents of the question.
 ACCENTS_COMPARED = 40
 SIMILAR_SHOWN_MAX = 20
 # Shorter questions are not looked for in a row across passages.
@@ -145,7 +145,9 @@ def _in_order(
         return (tier(chunk_id), -scores[chunk_id], places.get(chunk_id, len(places)), chunk_id)
 
     ordered = sorted(scores, key=before)
-    others = accents.otherwise(gathering.scope.org_id, ordered[:ACCENTS_COMPARED], wanted.marked)
+    # Of the others, one with a word in other accents is still better than one without the word.
+    complete = [chunk_id for chunk_id in ordered if chunk_id in places or chunk_id in found]
+    others = accents.otherwise(gathering.scope.org_id, complete[:ACCENTS_COMPARED], wanted.marked)
     ordered.sort(key=lambda chunk_id: (tier(chunk_id), chunk_id in others))
     return [(chunk_id, scores[chunk_id]) for chunk_id in ordered]
 
