@@ -53,6 +53,16 @@ def test_accents_make_no_difference_but_exact_ones_come_first(searcher: Searcher
     assert found(searcher, "счет") == ["Счёт и счет."]
 
 
+def test_a_sentence_without_accents_finds_what_has_them(searcher: Searcher) -> None:
+    right = "A rescisão do contrato de locação se faz por escrito, com trinta dias de antecedência."
+    others = [f"O contrato de trabalho número {number} pode ser anexo de um outro." for number in range(5)]
+    put(searcher.org_id, new_document(searcher.org_id), [*others, right], DocumentNames(language="pt"))
+
+    for asked in ("como fazer a rescisao do contrato de locacao", "como fazer a rescisão do contrato de locação"):
+        assert found(searcher, asked)[0] == right
+        assert searcher.by_both(asked)[0].text == right
+
+
 def test_words_of_title_and_file_name_count(searcher: Searcher) -> None:
     org_id = searcher.org_id
     texts = ["Payment is due in thirty days.", "Nothing of interest."]

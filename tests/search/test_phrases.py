@@ -34,6 +34,9 @@ def test_a_phrase_is_found_across_two_passages(searcher: Searcher) -> None:
     assert found(searcher, '"and climbs"')[:2] == [one, other]
     assert found(searcher, '"and climbs up the narrow"') == []
 
+    # Also beside a word that need not be there.
+    assert found(searcher, '"seven and climbs down the" stairs')[:2] == [one, other]
+
 
 def test_passages_of_different_documents_do_not_follow_each_other(searcher: Searcher) -> None:
     shelve(searcher, "The keeper lights the lamp at seven and")
@@ -110,3 +113,16 @@ def test_pages_of_hits_follow_each_other(searcher: Searcher) -> None:
 
     assert len(every) == 30
     assert [hit.chunk_id for hit in searcher.by_words("soup", limit=12, start=12)] == every[12:24]
+
+
+def test_a_phrase_that_many_passages_have_finds_them_all(searcher: Searcher) -> None:
+    reports = [f"The annual report of the year {number}." for number in range(600)]
+    right = "A zebra was seen, says an annual report that is longer than any of the others."
+    shelve(searcher, *reports, right)
+
+    assert found(searcher, '"annual report" zebra')[0] == right
+    assert searcher.by_both('"annual report" zebra')[0].text == right
+    assert len(searcher.by_words('"annual report"', limit=1000)) == 601
+    # Without the phrase nothing is found, however near it is.
+    assert found(searcher, '"report annual" zebra') == []
+    assert searcher.by_both('"report annual" zebra') == []

@@ -1,5 +1,7 @@
 """The place of a passage's words in a longer text, as they were and after some have changed."""
 
+import tracemalloc
+
 from webapp.search.places import WordRun, find_run, placed_words, words_of
 
 LETTER = words_of(
@@ -35,3 +37,21 @@ def test_other_words_are_found_nowhere() -> None:
     assert find_run(LETTER, words_of("a chronicle of lamps and oil in the storm of that winter")) is None
     assert find_run(LETTER, []) is None
     assert find_run([], NOTICE) is None
+
+
+def test_a_text_that_repeats_itself_takes_little_memory() -> None:
+    text, wanted = ["0"] * 4000 + NOTICE, ["0"] * 5 + ["1", *NOTICE]
+    tracemalloc.start()
+    try:
+        run = find_run(text, wanted)
+        assert find_run(text, ["0"] * 400 + ["1"] * 400) is None
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+    assert run is not None
+    assert (run.start, run.end) == (4000, 4011)
+
+
+def test_the_first_of_equal_places_is_found_exactly() -> None:
+    assert find_run(["a", "b", "a", "b", "c"], ["b", "c"]) == WordRun(3, 5, 1.0)
+    assert find_run(["a", "b", "a"], ["a"]) == WordRun(0, 1, 1.0)

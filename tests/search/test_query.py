@@ -1,9 +1,12 @@
 """Both legs together, and what a hit tells."""
 
+from dataclasses import replace
 from time import thread_time
 from uuid import UUID
 
-from tests.search.passages import Searcher, new_document, put
+from tests.search.passages import Searcher, chunk, new_document, put
+from webapp.db import transaction
+from webapp.search import index
 from webapp.search.query import fuse
 from webapp.search.snippet import MATCHES_MAX, SNIPPET_CHARACTERS, snippet
 from webapp.search.words import identifiers
@@ -38,6 +41,20 @@ def test_an_exact_number_beats_similar_passages(searcher: Searcher) -> None:
     put(searcher.org_id, new_document(searcher.org_id), texts)
 
     assert searcher.by_both("invoice payment customer KX-4711-B")[0].text == texts[-1]
+
+
+def test_the_whole_question_is_found_beside_a_sample(searcher: Searcher) -> None:
+    document_id = new_document(searcher.org_id)
+    samples = [
+        replace(chunk(document_id, number, f"Keeper {number} of a lamp."), id=UUID(int=64 * number))
+        for number in range(1, 50)
+    ]
+    text = "Where the stairs end, behind some doors and beside many other things, the lamp keeper sleeps."
+    whole = replace(chunk(document_id, 50, text), id=UUID(int=64 * 50 + 1))
+    with transaction(searcher.org_id):
+        index.replace(searcher.org_id, document_id, [*samples, whole])
+
+    assert searcher.by_words("lamp keeper")[0].text == text
 
 
 def test_ranks_are_fused() -> None:

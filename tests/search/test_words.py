@@ -2,8 +2,13 @@
 
 import pytest
 
+from tests.search.conftest import only_sqlite
 from tests.search.passages import Searcher, new_document, new_org, put
-from webapp.search.grammar import Mistake
+from webapp.db import reading
+from webapp.search.grammar import Mistake, parse
+from webapp.search.query import search
+from webapp.search.scope import SearchScope
+from webapp.search.wanted import wanted_of
 from webapp.search.words import TERMS_MAX, query_words
 
 HOSTILE = [
@@ -82,3 +87,17 @@ def test_a_query_has_bounds() -> None:
 def test_common_words_are_dropped_unless_they_are_all_there_is() -> None:
     assert query_words("What is the answer?") == ["answer"]
     assert query_words("to be or not to be") == ["to", "be", "or", "not"]
+
+
+@only_sqlite
+def test_new_passages_and_those_of_a_filter_are_found_beside_many_others(searcher: Searcher) -> None:
+    old, new = new_document(searcher.org_id), new_document(searcher.org_id)
+    put(searcher.org_id, old, ["Soup, of old."])
+    put(searcher.org_id, new_document(searcher.org_id), [f"A soup of the kind {number}." for number in range(1100)])
+    put(searcher.org_id, new, ["Soup, anew."])
+
+    assert found(searcher, "soup")[0] == "Soup, anew."
+    only_old = SearchScope(searcher.org_id, matching=lambda documents: {old} & set(documents))
+    with reading(searcher.org_id):
+        hits = search(only_old, wanted_of(parse("soup")), [], 10, searcher.folder).hits
+    assert [hit.text for hit in hits] == ["Soup, of old."]

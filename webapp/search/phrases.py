@@ -22,8 +22,8 @@ from webapp.search.scope import SearchScope
 from webapp.search.stems import plain_words
 from webapp.search.words import holding, in_a_row, which_hold
 
-CANDIDATES_MAX = 300
-QUESTION_CANDIDATES_MAX = 50
+# Of passages with the words of a phrase that none has in a row.
+SCATTERED_MAX = 300
 # Of each half of a row that crosses.
 HALVES_MAX = 300
 # A phrase that is longer beyond the end of a passage is not found across it.
@@ -66,19 +66,19 @@ def exactly(scope: SearchScope, ids: Collection[UUID], phrases: Sequence[Sequenc
     ]
 
 
-def with_phrase(scope: SearchScope, phrase: str, without: tuple[Atom, ...] = ()) -> list[UUID]:
+def with_phrase(scope: SearchScope, phrase: str, limit: int, without: tuple[Atom, ...] = ()) -> list[UUID]:
     """The passages that hold a phrase, best first; then those where it begins, and goes on in the next one."""
     whole = TermMatch(((Atom(phrase),),), without=without)
-    found = exactly(scope, holding(scope, whole, CANDIDATES_MAX), [[phrase]])
+    found = exactly(scope, holding(scope, whole, limit), [[phrase]])
     if not found:
         # The address of a link may be between them, and PostgreSQL reads some words together, such as "and/or".
         words = tuple((Atom(word),) for word in dict.fromkeys(_WORD.findall(phrase)))
-        found = exactly(scope, holding(scope, TermMatch(words, without=without), CANDIDATES_MAX), [[phrase]])
+        found = exactly(scope, holding(scope, TermMatch(words, without=without), SCATTERED_MAX), [[phrase]])
     return list(dict.fromkeys([*found, *_crossing(scope, phrase, without)]))
 
 
 def with_question(
-    scope: SearchScope, question: str, without: tuple[Atom, ...], all_words: Sequence[UUID] | None
+    scope: SearchScope, question: str, without: tuple[Atom, ...], all_words: Sequence[UUID] | None, limit: int
 ) -> list[UUID]:
     """The same for a question that nobody put into quotation marks, at less cost: most are no phrase of any text.
 
@@ -86,7 +86,7 @@ def with_question(
     """
     whole = TermMatch(((Atom(question),),), without=without)
     if all_words is None:
-        return exactly(scope, holding(scope, whole, QUESTION_CANDIDATES_MAX), [[question]])
+        return exactly(scope, holding(scope, whole, limit), [[question]])
     if not all_words:
         # What crosses from one passage into the next is in none of them as a whole.
         return _crossing(scope, question, without)

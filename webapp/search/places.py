@@ -2,19 +2,24 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 
 SHINGLE_WORDS = 3
 # So many of the rows of three words must still be there. A word that was replaced breaks three of them.
 SHARE_MIN = 0.3
 # Words that came or went in between move what follows by so many places and some more.
 SHIFT_MIN = 8
+# Words in a row that a text repeats more often tell nothing of a place.
+REPEATS_MAX = 50
 # In scripts that put no space between words each character is one: a passage may begin within a line of them.
 _WORD = re.compile(
     r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
     r"|[^\W_\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
 )
+
+Group = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,31 +63,50 @@ def find_run(text: Sequence[str], wanted: Sequence[str]) -> WordRun | None:
 
 
 def _exactly(text: Sequence[str], wanted: Sequence[str]) -> int | None:
-    first, size, row = wanted[0], len(wanted), list(wanted)
-    places = (place for place, word in enumerate(text) if word == first)
-    return next((place for place in places if list(text[place : place + size]) == row), None)
+    # As texts, since these are compared in a time that grows with their lengths, not with the product of both.
+    whole, row = ("\n".join(("", *words, "")) for words in (text, wanted))
+    start = whole.find(row)
+    return whole.count("\n", 0, start) if start >= 0 else None
+
+
+@dataclass(slots=True)
+class _Band:
+    """What is at about the same distance in both texts: the places of the passage, and where these are in the text."""
+
+    start: int
+    end: int
+    places: set[int] = field(default_factory=set)
 
 
 def _nearly(text: Sequence[str], wanted: Sequence[str]) -> WordRun | None:
     """Where most rows of a few words are that the passage has, at about the same distances."""
     size = min(SHINGLE_WORDS, len(wanted))
-    known: dict[tuple[str, ...], list[int]] = {}
+    known: dict[Group, list[int]] = {}
     for place in range(len(wanted) - size + 1):
         known.setdefault(tuple(wanted[place : place + size]), []).append(place)
-    band = max(SHIFT_MIN, len(wanted) // 4)
-    met: dict[int, list[tuple[int, int]]] = {}
-    for at in range(len(text) - size + 1):
-        for place in known.get(tuple(text[at : at + size]), ()):
+    width = max(SHIFT_MIN, len(wanted) // 4)
+    bands: dict[int, _Band] = {}
+    for group, held_at in _held_at(text, known.keys(), size).items():
+        for at, place in product(held_at, known[group]):
             # A shift near the edge of a band belongs to the band beside it, too.
-            number = (at - place) // band
-            met.setdefault(number, []).append((at, place))
-            met.setdefault(number + 1, []).append((at, place))
-    if not met:
+            number = (at - place) // width
+            for band in (bands.setdefault(each, _Band(at, at)) for each in (number, number + 1)):
+                band.start, band.end = min(band.start, at), max(band.end, at)
+                band.places.add(place)
+    if not bands:
         return None
-    best = max(met.values(), key=lambda pairs: (len({place for _, place in pairs}), -pairs[0][0]))
-    held = {place for _, place in best}
-    share = len(held) / (len(wanted) - size + 1)
-    return WordRun(min(at for at, _ in best), max(at for at, _ in best) + size, share)
+    best = max(bands.values(), key=lambda band: (len(band.places), -band.start))
+    return WordRun(best.start, best.end + size, len(best.places) / (len(wanted) - size + 1))
+
+
+def _held_at(text: Sequence[str], groups: Collection[Group], size: int) -> dict[Group, list[int]]:
+    """Where in a text some words in a row are, but for those that it repeats too often."""
+    held: dict[Group, list[int]] = {group: [] for group in groups}
+    for at in range(len(text) - size + 1):
+        places = held.get(tuple(text[at : at + size]))
+        if places is not None and len(places) <= REPEATS_MAX:
+            places.append(at)
+    return {group: places for group, places in held.items() if len(places) <= REPEATS_MAX}
 
 
 def _folded(word: str) -> str:

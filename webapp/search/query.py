@@ -22,6 +22,7 @@ from webapp.search.model import Chunk
 from webapp.search.phrases import exactly, with_phrase, with_question
 from webapp.search.scope import Matching, SearchScope
 from webapp.search.stems import plain_words
+from webapp.search.tsquery import SAMPLED_MIN
 from webapp.search.vectors import QueryVector, nearest
 from webapp.search.wanted import WantedPassages
 from webapp.search.words import has_common_words, holding, which_hold
@@ -37,7 +38,7 @@ RANK_OFFSET = 10
 MEANING_WEIGHT, WORDS_WEIGHT, SINGLE_WORD_WEIGHT, EXACT_WEIGHT = 1.0, 0.35, 1.0, 2.0
 # A question in a sentence of more words than this is often answered by a passage that has not all of them.
 KEYWORDS_MAX = 2
-# Of so many of the first ones it is asked whether they have the accents of the question.
+# Of so many of the first ones with all words it is asked whether they have the accents of the question.
 ACCENTS_COMPARED = 40
 SIMILAR_SHOWN_MAX = 20
 # Shorter questions are not looked for in a row across passages.
@@ -130,7 +131,7 @@ def _in_order(
     weight = WORDS_WEIGHT if len(wanted.telling) > 1 else SINGLE_WORD_WEIGHT
     scores = fuse([*((ids, MEANING_WEIGHT) for ids in near), (words, weight), (exact, EXACT_WEIGHT)])
     found = set(all_words) if gathering.asks_by_keywords else set()
-    if found and len(all_words) >= gathering.depth:
+    if found and gathering.may_have_more:
         found |= which_hold(gathering.scope, wanted.all_words(), scores.keys() - found)
     row = gathering.row(all_words)
     scores |= {chunk_id: 0.0 for chunk_id in row if chunk_id not in scores}
@@ -144,7 +145,9 @@ def _in_order(
         return (tier(chunk_id), -scores[chunk_id], places.get(chunk_id, len(places)), chunk_id)
 
     ordered = sorted(scores, key=before)
-    others = accents.otherwise(gathering.scope.org_id, ordered[:ACCENTS_COMPARED], wanted.marked)
+    # Of the others, one with a word in other accents is still better than one without the word.
+    complete = [chunk_id for chunk_id in ordered if chunk_id in places or chunk_id in found]
+    others = accents.otherwise(gathering.scope.org_id, complete[:ACCENTS_COMPARED], wanted.marked)
     ordered.sort(key=lambda chunk_id: (tier(chunk_id), chunk_id in others))
     return [(chunk_id, scores[chunk_id]) for chunk_id in ordered]
 
@@ -157,15 +160,22 @@ class _Gathering:
         self.wanted = wanted
         self._folder = folder
         self.depth = REQUIRED_MAX if wanted.required or scope.matching is not None else CANDIDATES
+        self.may_have_more = False
+        """Whether more passages have all words than `all_words` found."""
+        self._has_phrases: dict[UUID, bool] = {}
         self._required = self._all_required() if wanted.required else None
 
     def _all_required(self) -> list[UUID]:
         """The passages with all that must be there."""
         wanted = self.wanted
-        if len(wanted.required) == 1 and len(wanted.phrases) == 1 and len(wanted.phrases[0]) == 1:
-            # Alone, it may also go on in the next passage.
-            return with_phrase(self.scope, wanted.phrases[0][0], wanted.without)
-        return exactly(self.scope, holding(self.scope, wanted.having(), REQUIRED_MAX), wanted.phrases)
+        is_phrase = len(wanted.required) == 1 and len(wanted.phrases) == 1 and len(wanted.phrases[0]) == 1
+        found: list[UUID] = []
+        if wanted.words or not is_phrase:
+            found = self._with_phrases(holding(self.scope, wanted.having(), REQUIRED_MAX))
+        if is_phrase and not found:
+            # Alone, or where no passage has the whole of it, it may go on in the next passage.
+            return with_phrase(self.scope, wanted.phrases[0][0], REQUIRED_MAX, wanted.without)
+        return found
 
     @property
     def asks_by_keywords(self) -> bool:
@@ -191,33 +201,45 @@ class _Gathering:
         """The passages with all words; where there are none, those with what is required."""
         if not self.wanted.words:
             return list(self._required or ())
-        return self._among_required(holding(self.scope, self.wanted.all_words(), self.depth))
+        found = holding(self.scope, self.wanted.all_words(), self.depth)
+        # Of what very many passages have, PostgreSQL finds those of a sample.
+        self.may_have_more = len(found) >= min(self.depth, SAMPLED_MIN)
+        return self._with_phrases(found)
 
     def some_words(self, known: Collection[UUID]) -> list[UUID]:
         """The other passages with some of the words, or at least what is required."""
         if not self.wanted.words:
             return []
-        found = self._among_required(holding(self.scope, self.wanted.some_words(), self.depth))
+        found = self._with_phrases(holding(self.scope, self.wanted.some_words(), self.depth))
         rest = dict.fromkeys([*found, *(self._required or ())])
         return [chunk_id for chunk_id in rest if chunk_id not in set(known)]
 
     def exact(self) -> list[UUID]:
         """The passages with all numbers and codes."""
-        return self._among_required(holding(self.scope, self.wanted.exact(), self.depth))
+        return self._with_phrases(holding(self.scope, self.wanted.exact(), self.depth))
 
     def row(self, all_words: Sequence[UUID]) -> list[UUID]:
         """The passages that hold the whole question, word for word, where it is one without operators."""
         wanted = self.wanted
         if not wanted.is_plain or len(plain_words(wanted.words)) < ROW_WORDS_MIN:
             return []
-        known = all_words if len(all_words) < self.depth else None
-        return with_question(self.scope, wanted.words, wanted.without, known)
+        known = None if self.may_have_more else all_words
+        return with_question(self.scope, wanted.words, wanted.without, known, self.depth)
 
     def _among_required(self, ids: Sequence[UUID]) -> list[UUID]:
-        if self._required is None:
-            return list(ids)
-        required = set(self._required)
-        return [chunk_id for chunk_id in ids if chunk_id in required]
+        """Those with all that must be there; `_required` may be some of very many."""
+        known = set(self._required or ())
+        others = [chunk_id for chunk_id in ids if chunk_id not in known]
+        held = which_hold(self.scope, self.wanted.having(), others)
+        known |= set(self._with_phrases([chunk_id for chunk_id in others if chunk_id in held]))
+        return [chunk_id for chunk_id in ids if chunk_id in known]
+
+    def _with_phrases(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Those that have the phrases word for word; no passage is read twice."""
+        new = [chunk_id for chunk_id in ids if chunk_id not in self._has_phrases]
+        having = set(exactly(self.scope, new, self.wanted.phrases))
+        self._has_phrases |= {chunk_id: chunk_id in having for chunk_id in new}
+        return [chunk_id for chunk_id in ids if self._has_phrases[chunk_id]]
 
 
 def _of_matching(org_id: UUID, matching: Matching, ordered: Sequence[tuple[UUID, float]]) -> list[tuple[UUID, float]]:

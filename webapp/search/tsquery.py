@@ -24,6 +24,8 @@ RANK = "ts_rank('{0.2, 0.4, 0.4, 0.4}', words, wanted, 1)"
 # So many passages with all words are ranked, and so many with one of them are looked up.
 RANKED_MAX = 400
 COUNTED_MAX = 300
+# As in webapp/db/passage_words.sql: fewer passages than these are all that match, not those of a sample.
+SAMPLED_MIN = 40
 
 
 def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UUID] | None = None) -> list[UUID]:
