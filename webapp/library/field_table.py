@@ -25,7 +25,12 @@ _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,9})?")
 _fields, _documents = cast(Table, DocumentField.__table__), cast(Table, Document.__table__)
 _CURRENCY = "currency"
 # Shown at first only where there is room: they say less about a document than its total, date or parties.
-_LESS = frozenset({"net", "tax", _CURRENCY, "order_number", "customer", "customer_number", "email", "phone", "vat_number", "customer_vat_number"})
+_LESS = frozenset(
+    {
+        "net", "tax", _CURRENCY, "order_number", "customer", "customer_number",
+        "email", "phone", "vat_number", "customer_vat_number",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
