@@ -301,6 +301,20 @@ def test_only_vectors_of_one_model_are_compared(workplace: Workplace) -> None:
     assert seen(workplace, workplace.connected(SEA_AGAIN)) == []
 
 
+def test_while_the_model_changes_what_was_found_with_the_former_one_stays(workplace: Workplace) -> None:
+    workplace.connected(SEA)
+    second = workplace.connected(SEA_AGAIN)
+    before = rows(workplace)
+    assert before
+    workplace.with_embedder(Fallible(model="another"))
+
+    workplace.reprocess(second.id)
+    workplace.process()
+    workplace.connect()
+    assert workplace.document(second.id).embedding_model == "another"
+    assert rows(workplace) == before
+
+
 @pytest.mark.slow
 def test_publishing_and_connecting_wait_for_each_other_and_end(workplace: Workplace, bare_app: Flask) -> None:
     """Two documents that are full of each other, published and connected at once, again and again."""
