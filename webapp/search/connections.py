@@ -132,6 +132,22 @@ def replace(org_id: UUID, document_id: UUID, links: Collection[Link]) -> Changed
     return Changed(added=added, kept=len(kept), removed=len(stored) - len(kept), vanished=len(new) - added)
 
 
+def found_by_others(org_id: UUID, document_id: UUID, model: str) -> list[Link]:
+    """The links by vectors that end at a document's passages, where both ends have vectors of the model."""
+    source, target = aliased(Chunk), aliased(Chunk)
+    rows = select(Connection.source_chunk_id, Connection.target_chunk_id, Connection.kind, Connection.score)
+    rows = rows.join(source, (source.org_id == Connection.org_id) & (source.id == Connection.source_chunk_id))
+    rows = rows.join(target, (target.org_id == Connection.org_id) & (target.id == Connection.target_chunk_id))
+    rows = rows.where(source.embedding_model == model, target.embedding_model == model)
+    found = rows.where(Connection.org_id == org_id, target.document_id == document_id, Connection.kind.in_(_BY_VECTORS))
+    return [Link(row[0], row[1], document_id, Kind(row[2]), row[3]) for row in session().execute(found)]
+
+
+def remove(org_id: UUID, links: Collection[Link]) -> None:
+    """Remove these."""
+    _delete(org_id, sorted((link.source, link.target, str(link.kind)) for link in links))
+
+
 def _stored(org_id: UUID, document_id: UUID) -> Any:
     """What the document's passages have found so far, but for what can't be looked for again now."""
     source, target = aliased(Chunk), aliased(Chunk)
