@@ -2,8 +2,9 @@
 
 Their index is written by the application (webapp/search/word_rows.py), no longer by the database, which knows one
 language. The passages that are there are indexed anew after the commit, document by document, in short transactions;
-where that was interrupted, the next upgrade goes on. On PostgreSQL the earlier index stays until then, for processes of
-an earlier version, which still search by it; on SQLite nobody else is there.
+where that was interrupted, the next upgrade goes on. What a process of an earlier version publishes later is indexed by
+a chore of the workers (`index_words`). On PostgreSQL the earlier index stays until all is there, for processes of an
+earlier version, which still search by it; on SQLite nobody else is there.
 
 Revision ID: 0026
 Revises: 0025
@@ -19,8 +20,6 @@ revision = "0026"
 down_revision = "0025"
 branch_labels = None
 depends_on = None
-
-_DOCUMENTS_AT_ONCE = 10
 
 
 def upgrade() -> None:
@@ -41,18 +40,10 @@ def downgrade() -> None:
 
 
 def fill(connection: sa.Connection) -> bool:
-    """Index the passages of some documents; False when there are no more."""
-    due = connection.execute(_DUE).all()
-    for org_id, document_id in due:
-        word_rows.write_all(connection, org_id, document_id)
-    return bool(due)
+    """Index the passages of some documents; False when there are no more, but for those that others are changing."""
+    written = [word_rows.write_all(connection, *each) for each in word_rows.without_words(connection)]
+    return any(written)
 
-
-_DUE = sa.text(f"""
-    SELECT org_id, id FROM documents WHERE words_by IS NULL
-        AND EXISTS (SELECT 1 FROM chunks WHERE document_id = documents.id)
-    LIMIT {_DOCUMENTS_AT_ONCE}
-""").columns(org_id=sa.Uuid, id=sa.Uuid)
 
 # The words lie apart from the rows, which are small: a search reads many rows, and the words of few.
 _POSTGRESQL = (

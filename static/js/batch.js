@@ -9,6 +9,7 @@ export class Batch {
     this.stored = 0;
     this.known = 0;
     this.failed = 0;
+    this.isStopped = false;
     this.began = performance.now();
     this.row = document.getElementById("batch-template").content.firstElementChild.cloneNode(true);
     this.row.querySelector("[data-cancel]").addEventListener("click", () => {
@@ -40,8 +41,9 @@ export class Batch {
     this.show();
   }
 
-  // Those that were not sent any more.
+  // No more of its files are sent; so many were in the queue.
   onStopped(left) {
+    this.isStopped = true;
     this.count -= left;
     this.show();
   }

@@ -1,4 +1,5 @@
-// The title counts the documents that are being processed; who wants to hears of the end in another window, too.
+// While documents are processed, the page's title shows how many are left. People who asked for it also get a
+// notification of the browser when all are done.
 let words;
 let before = 0;
 let isWanted = false;
@@ -33,6 +34,10 @@ function show() {
 function tell() {
   if (!isWanted) return;
   isWanted = false;
-  const notice = new Notification(words.dataset.title, { body: words.dataset.done, icon: words.dataset.icon });
-  notice.addEventListener("click", () => window.focus());
+  try {
+    const notice = new Notification(words.dataset.title, { body: words.dataset.done, icon: words.dataset.icon });
+    notice.addEventListener("click", () => window.focus());
+  } catch {
+    // Chrome for Android has `Notification`, but lets a service worker alone show one. The title says it.
+  }
 }

@@ -192,9 +192,14 @@ class Upload {
     this.request = null;
     this.row.dataset.state = "waiting";
     this.say(why ?? words.waiting);
-    setTimeout(() => (this.batch || this.row.isConnected) && this.again(), 1000 * seconds);
+    setTimeout(() => this.isWanted() && this.again(), 1000 * seconds);
     running -= 1;
     next();
+  }
+
+  // Nobody has removed its line, or stopped the batch whose files have none.
+  isWanted() {
+    return this.row.isConnected || (this.batch && !this.batch.isStopped);
   }
 
   onStored(stored) {

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections.abc import Sized
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def upload(page: Page, *paths: Path) -> None:
     page.set_input_files("#upload-files", list(paths))
 
 
-def wait_for_number(page: Page, held: list[Route], number: int) -> None:
+def wait_for_number(page: Page, held: Sized, number: int) -> None:
     """Until so many requests are held back."""
     for _ in range(READY // 50):
         if len(held) == number:
@@ -164,6 +165,50 @@ def test_an_upload_that_has_no_place_yet_is_sent_again_by_itself(
     expect(waiting).to_contain_text("Too many uploads at once.")
     expect(page.locator("#uploads li")).to_have_count(0)
     expect(row(page, "notes.md")).to_be_visible()
+
+
+def test_what_waits_for_a_place_is_not_sent_once_the_batch_was_stopped(
+    working: Visit, open_page: NewPage, tmp_path: Path
+) -> None:
+    page, sent = open_page(working), list[str]()
+
+    def refuse(route: Route) -> None:
+        sent.append(route.request.url)
+        route.fulfill(status=429, headers={"Retry-After": "3"}, json={"detail": "Too many uploads at once."})
+
+    page.route("**/documents?bulk=1", refuse)
+    paths = [tmp_path / f"{number}.txt" for number in range(21)]
+    for path in paths:
+        path.write_text(path.name)
+    upload(page, *paths)
+    wait_for_number(page, sent, 21)
+    page.locator("#uploads").get_by_role("button").first.click()
+    expect(page.locator("#uploads li")).to_have_count(0)
+    page.wait_for_timeout(4_000)
+    assert len(sent) == 21
+
+
+def test_where_a_page_may_show_no_notification_the_title_still_counts(resting: Visit, open_page: NewPage) -> None:
+    page = open_page(resting)
+    plain = page.title()
+    # As in Chrome for Android; and a row of a document that is being processed.
+    page.evaluate("""() => {
+      window.Notification = class { constructor() { throw new TypeError("Illegal constructor."); } };
+      window.Notification.requestPermission = async () => "granted";
+      const table = document.createElement("table");
+      table.innerHTML = "<tbody id=rows><tr data-poll></tr></tbody>";
+      document.querySelector("main").append(table);
+      document.dispatchEvent(new Event("htmx:afterSettle"));
+    }""")
+    assert page.title() == f"(1) {plain}"
+    page.get_by_role("button", name="Tell me when all are done").click()
+    expect(page.locator("#done-notice")).to_be_hidden()
+    # An exception here would fail the test.
+    page.evaluate("""() => {
+      document.querySelector("#rows > tr").remove();
+      document.dispatchEvent(new Event("htmx:afterSettle"));
+    }""")
+    assert page.title() == plain
 
 
 def test_an_upload_that_a_full_server_refuses_says_why(working: Visit, open_page: NewPage, files: Path) -> None:

@@ -19,3 +19,12 @@ def test_marks_follow_the_picture_of_a_turned_scan(turned: int, box: tuple[float
     [line] = marks.lines
     assert (line.x, line.y, line.width, line.height) == box
     assert (marks.width, marks.height) == ((100, 200) if turned % 180 == 0 else (200, 100))
+
+
+def test_a_word_that_was_looked_for_is_marked_whatever_its_case_and_accents() -> None:
+    place = (10, 20, 40, 20, 40, 25, 10, 25)
+    page = WordsOfPage(1, 100, 200, 0, (Word("München,", 1.0, place), Word("Hafen", 1.0, place)))
+    for typed in ("münchen", "MUNCHEN", "München"):
+        marks = marks_of(page, ["munchen", "hafen"], [typed])
+        assert marks is not None
+        assert len(marks.words) == 1, typed

@@ -301,6 +301,32 @@ def test_only_vectors_of_one_model_are_compared(workplace: Workplace) -> None:
     assert seen(workplace, workplace.connected(SEA_AGAIN)) == []
 
 
+def test_while_the_model_changes_what_was_found_with_the_former_one_stays(workplace: Workplace) -> None:
+    workplace.connected(SEA)
+    second = workplace.connected(SEA_AGAIN)
+    before = rows(workplace)
+    workplace.with_embedder(Fallible(model="another"))
+    workplace.reprocess(second.id)
+    workplace.process()
+    workplace.connect()
+    assert workplace.document(second.id).embedding_model == "another"
+    assert rows(workplace) == before != set()
+
+
+def test_what_the_former_model_found_is_gone_once_both_ends_have_new_vectors(workplace: Workplace) -> None:
+    first = workplace.connected(SEA)
+    second = workplace.connected(SEA_AGAIN)
+    # As if another model had found them, by a score that the vectors do not give.
+    with transaction(workplace.org_id) as opened:
+        opened.execute(update(Connection).values(score=0.123))
+
+    workplace.reprocess(first.id)
+    workplace.process()
+    workplace.connect()
+    assert [each.score > 0.5 for each in seen(workplace, second)] == [True]
+    assert {source for source, _, _ in rows(workplace)} == {chunk.id for chunk in workplace.chunks(first.id)}
+
+
 @pytest.mark.slow
 def test_publishing_and_connecting_wait_for_each_other_and_end(workplace: Workplace, bare_app: Flask) -> None:
     """Two documents that are full of each other, published and connected at once, again and again."""

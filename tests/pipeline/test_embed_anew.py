@@ -14,7 +14,7 @@ from webapp.jobs.states import Priority
 from webapp.library import reprocess
 from webapp.pipeline.handlers import HANDLERS, do_steps
 from webapp.provider_errors import BadInput, FailureCode
-from webapp.runs import lifecycle
+from webapp.runs import lifecycle, time_limit
 from webapp.runs.stages import EMBED_ANEW
 from webapp.search.model import Connection
 from webapp.worker import chores
@@ -128,5 +128,14 @@ def test_what_has_failed_waits_until_it_is_asked_for(renewing: Workplace) -> Non
         do_steps(renewing.context(lease))
     lifecycle.end_after(renewing.queue, lease, failure.value, "embedding")
     assert renewing.document(lease.document_id).status == "READY"
+    assert chores.renew_vectors(renewing) == 0
+    assert reprocess.renew_vectors(renewing, renewing.org_id).count == 1
+
+
+def test_what_took_too_long_waits_until_it_is_asked_for(renewing: Workplace) -> None:
+    assert chores.renew_vectors(renewing) == 2
+    lease = renewing.claim()
+    assert lease.run is not None
+    time_limit.time_out_run(renewing.queue, lease.run, continue_max=0)
     assert chores.renew_vectors(renewing) == 0
     assert reprocess.renew_vectors(renewing, renewing.org_id).count == 1

@@ -1,12 +1,18 @@
 """One library in several languages: words are found in their other forms, with and without accents, and by titles."""
 
+from dataclasses import asdict
+
 from sqlalchemy import text
 
-from tests.search.passages import Searcher, new_document, put
+from tests.search.passages import Searcher, chunk, new_document, put
+from webapp.clock import new_id
 from webapp.db import is_postgresql, reading, session, transaction
+from webapp.runs import transitions
 from webapp.search import word_rows
+from webapp.search.model import Chunk
 from webapp.search.stems import forms, plain_words
 from webapp.search.word_rows import DocumentNames
+from webapp.worker import chores
 
 # In each language a text, and words of it in other forms.
 TEXTS = {
@@ -93,6 +99,32 @@ def test_an_upgrade_indexes_what_is_there(searcher: Searcher) -> None:
     assert found(searcher, "letter") == ["Two letters."]
     with reading(searcher.org_id):
         assert session().scalar(text("SELECT words_by FROM documents WHERE words_by IS NOT NULL")) is not None
+
+
+def test_what_an_earlier_version_publishes_is_indexed_later(searcher: Searcher) -> None:
+    org_id, document_id = searcher.org_id, new_document(searcher.org_id, "letters.txt")
+    put(org_id, document_id, ["Two letters."])
+    # A process of an earlier version adds a passage without its words, and leaves `words_by` as it is.
+    with transaction(org_id):
+        session().add(Chunk(org_id=org_id, document_id=document_id, **asdict(chunk(document_id, 1, "Three stamps."))))
+    assert found(searcher, "stamps") == []
+
+    assert chores.index_words(lambda: True) == 0
+    assert chores.index_words() == 1
+    assert found(searcher, "stamps") == ["Three stamps."]
+    assert chores.index_words() == 0
+
+
+def test_a_document_that_somebody_is_changing_or_has_deleted_is_left_out(searcher: Searcher) -> None:
+    org_id, document_id = searcher.org_id, new_document(searcher.org_id, "letters.txt")
+    put(org_id, document_id, ["Two letters."])
+    with transaction(org_id):
+        assert not word_rows.write_all(session().connection(), org_id, new_id())
+        if is_postgresql():
+            transitions.lock(document_id, org_id)
+            with session().get_bind().connect() as other:  # type: ignore[union-attr] # an engine
+                other.execute(text("SELECT set_config('app.scope', 'system', true)"))
+                assert not word_rows.write_all(other, org_id, document_id)
 
 
 def test_a_word_of_a_question_is_looked_for_in_every_language() -> None:

@@ -51,14 +51,17 @@ def page_words(providers: Providers, document: Document, number: int, words_path
 
 
 def marks_of(page: WordsOfPage, passage: Sequence[str], looked_for: Sequence[str] = ()) -> PageMarks | None:
-    """Where the words of a passage are on a page; None where they are not on it."""
+    """Where the words of a passage are on a page; None where they are not on it.
+
+    `passage` has its words as `words_of` gives them; `looked_for` has them as somebody typed them.
+    """
     flat = [(word, spoken) for word in page.words if word.polygon for spoken in words_of(word.text)]
     run = find_run([spoken for _, spoken in flat], passage)
     if run is None or not (page.width > 0 and page.height > 0):
         return None
     marked = flat[run.start : run.end]
     boxes = [(_box(page, next(of_word)[0]), key) for key, of_word in groupby(marked, key=lambda each: id(each[0]))]
-    wanted = set(looked_for)
+    wanted = {spoken for typed in looked_for for spoken in words_of(typed)}
     named = {id(word) for word, spoken in marked if spoken in wanted}
     turned = page.turned % 180 == 90
     width, height = (page.height, page.width) if turned else (page.width, page.height)

@@ -70,7 +70,10 @@ def _queue_matching(
     limit: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Queued:
-    """The same for a run of any sort, or until the process wants to end."""
+    """Queue a run, in the way that `how` says, for each document that matches.
+
+    It ends at the limit, or once the process has to end.
+    """
     count = 0
     for ids in _pages(org_id, wanted):
         if should_stop():

@@ -136,8 +136,24 @@ def _store(context: StageContext, links: list[Link]) -> Stored:
     """Store all links; none if another result was published meanwhile, which has its own job."""
     org_id, document_id = context.org_id, context.document_id
     connections.lock_documents(org_id, {document_id, *(link.document_id for link in links)})
-    if _published(context) is None:
+    model = _published(context)
+    if model is None:
         return Stored(details={"overtaken": True})
     changed = connections.replace(org_id, document_id, links)
+    connections.remove(org_id, _outdated(org_id, document_id, model))
     details: dict[str, Any] = {"added": changed.added, "kept": changed.kept, "removed": changed.removed}
     return Stored(details=details | ({"vanished": changed.vanished} if changed.vanished else {}))
+
+
+def _outdated(org_id: UUID, document_id: UUID, model: str) -> list[Link]:
+    """What other documents found in this one by vectors of an earlier model, while it had no newer ones.
+
+    The present vectors give another score. Where the two are still near, this document has just found the other one.
+    """
+    found = connections.found_by_others(org_id, document_id, model)
+    scores = neighbours.scores(org_id, [(link.source, link.target) for link in found], model)
+    return [
+        link
+        for link, score in zip(found, scores, strict=True)
+        if score is not None and abs(score - link.score) > connections.SCORE_TOLERANCE
+    ]

@@ -163,7 +163,7 @@ def _store(context: StageContext, result: Result) -> Stored:
 
 
 def _names(result: Result) -> DocumentNames:
-    """By what its passages are found beside their own words."""
+    """The document's title and languages, with which its passages are indexed."""
     pages = {page.number: page.language for page in result.extraction.pages if page.language}
     return DocumentNames(title=result.description.title, language=result.extraction.language, page_languages=pages)
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Uuid,
     and_,
     bindparam,
+    case,
     exists,
     func,
     insert,
@@ -199,8 +200,12 @@ def in_a_row(document_id: UUID, trigger: RunTrigger) -> int:
 
 
 def failures_of(document_id: UUID, trigger: RunTrigger, limit: int) -> list[str | None]:
-    """How a document's last runs with this trigger failed, newest first; None for one that did not."""
-    runs = select(ProcessingRun.failure_type).where(
+    """How a document's last runs with this trigger failed, newest first; None for one that did not.
+
+    A failure is named by its type. A run that exceeded its time limit has none, and is named by its state.
+    """
+    timed_out = case((ProcessingRun.state == RunState.TIMED_OUT, ProcessingRun.state))
+    runs = select(func.coalesce(ProcessingRun.failure_type, timed_out)).where(
         ProcessingRun.document_id == document_id, ProcessingRun.trigger == trigger
     )
     newest_first = runs.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc())
@@ -335,7 +340,7 @@ def _newest_and_next_run() -> Select[str, UUID | None, UUID, datetime]:
     own, running, newest, following = (_runs.alias().c for _ in range(4))
     document: BindParameter[UUID] = bindparam("document", type_=Uuid())
     runs = select(own.id).where(own.document_id == document)
-    # Its first run is one, so there is one.
+    # A document's first run is never a quiet one, so this always finds a run.
     last = runs.where(own.trigger.not_in(QUIET_TRIGGERS)).order_by(own.created_at.desc(), own.id.desc()).limit(1)
     busy = exists().where(running.document_id == document, running.state == RunState.RUNNING)
     first = runs.where(own.state == RunState.QUEUED, ~busy).order_by(own.created_at, own.id).limit(1)

@@ -51,6 +51,9 @@ class Kind(StrEnum):
     """They speak of the same."""
 
 
+_BY_VECTORS = (Kind.SIMILAR, Kind.NEAR_DUPLICATE)
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """A connection to be stored: from a passage of the document to one of another."""
@@ -115,7 +118,11 @@ def lock_documents(org_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
 
 
 def replace(org_id: UUID, document_id: UUID, links: Collection[Link]) -> Changed:
-    """Let these be all that the document's passages have found."""
+    """Let these be all that the document's passages have found.
+
+    Those that were found by vectors and end at a passage with another model's vector stay: the two can't be compared
+    until both have vectors of one model.
+    """
     stored = {(row.source_chunk_id, row.target_chunk_id, row.kind): row.score for row in _stored(org_id, document_id)}
     coming = {(link.source, link.target, str(link.kind)): link for link in links}
     kept = {key for key, score in stored.items() if key in coming and abs(coming[key].score - score) <= SCORE_TOLERANCE}
@@ -125,10 +132,32 @@ def replace(org_id: UUID, document_id: UUID, links: Collection[Link]) -> Changed
     return Changed(added=added, kept=len(kept), removed=len(stored) - len(kept), vanished=len(new) - added)
 
 
-def _stored(org_id: UUID, document_id: UUID) -> Any:
+def found_by_others(org_id: UUID, document_id: UUID, model: str) -> list[Link]:
+    """The links by vectors that end at a document's passages, where both ends have vectors of the model."""
+    source, target = aliased(Chunk), aliased(Chunk)
     rows = select(Connection.source_chunk_id, Connection.target_chunk_id, Connection.kind, Connection.score)
-    rows = rows.join(Chunk, (Chunk.org_id == Connection.org_id) & (Chunk.id == Connection.source_chunk_id))
-    return session().execute(rows.where(Connection.org_id == org_id, Chunk.document_id == document_id))
+    rows = rows.join(source, (source.org_id == Connection.org_id) & (source.id == Connection.source_chunk_id))
+    rows = rows.join(target, (target.org_id == Connection.org_id) & (target.id == Connection.target_chunk_id))
+    rows = rows.where(source.embedding_model == model, target.embedding_model == model)
+    found = rows.where(Connection.org_id == org_id, target.document_id == document_id, Connection.kind.in_(_BY_VECTORS))
+    return [Link(row[0], row[1], document_id, Kind(row[2]), row[3]) for row in session().execute(found)]
+
+
+def remove(org_id: UUID, links: Collection[Link]) -> None:
+    """Remove these."""
+    _delete(org_id, sorted((link.source, link.target, str(link.kind)) for link in links))
+
+
+def _stored(org_id: UUID, document_id: UUID) -> Any:
+    """What the document's passages have found so far, but for what can't be looked for again now."""
+    source, target = aliased(Chunk), aliased(Chunk)
+    rows = select(Connection.source_chunk_id, Connection.target_chunk_id, Connection.kind, Connection.score)
+    rows = rows.join(source, (source.org_id == Connection.org_id) & (source.id == Connection.source_chunk_id))
+    rows = rows.join(target, (target.org_id == Connection.org_id) & (target.id == Connection.target_chunk_id))
+    # Where one of them has no vector, this is unknown, which is not true.
+    is_out_of_reach = Connection.kind.in_(_BY_VECTORS) & (source.embedding_model != target.embedding_model)
+    found = rows.where(Connection.org_id == org_id, source.document_id == document_id, is_out_of_reach.is_not(True))
+    return session().execute(found)
 
 
 def _delete(org_id: UUID, keys: Sequence[tuple[UUID, UUID, str]]) -> None:

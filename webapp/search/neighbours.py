@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, LargeBinary, Select, Uuid, bindparam, func, select, text, type_coerce
 
+from webapp.batches import batches
 from webapp.db import is_postgresql, session
 from webapp.search.link_floors import link_floor_of
 from webapp.search.model import Chunk
@@ -22,6 +23,7 @@ Vectors = NDArray[np.float32]
 
 ROWS_PER_BLOCK = 2000
 SOURCES_PER_PRODUCT = 2000
+PAIRS_PER_STATEMENT = 500
 # Of the index, for each passage: a search is more thorough.
 CANDIDATES = 100
 # Products of the same vectors differ in their last digits with the shape of the matrices.
@@ -121,6 +123,16 @@ class Nearest:
         kept = order[place < self._count]
         self._rows, self._scores = self._rows[kept], self._scores[kept]
         self._found = [self._found[index] for index in kept.tolist()]
+
+
+def scores(org_id: UUID, pairs: Sequence[tuple[UUID, UUID]], model: str) -> list[float | None]:
+    """How near the passages of each pair are; None where one of them has no vector of the model."""
+    found: list[float | None] = []
+    for part in batches(pairs, PAIRS_PER_STATEMENT):
+        read = _read(_passages(org_id, model).where(Chunk.id.in_({each for pair in part for each in pair})))
+        vectors = dict(zip(read.ids, read.vectors, strict=True))
+        found += [float(vectors[a] @ vectors[b]) if a in vectors and b in vectors else None for a, b in part]
+    return found
 
 
 def has_index(org_id: UUID, model: str) -> bool:

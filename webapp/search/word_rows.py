@@ -123,17 +123,52 @@ def write(
         connection.execute(_NOTE, {**own, "mark": names.mark})
 
 
-def write_all(connection: Connection, org_id: UUID, document_id: UUID) -> None:
-    """Index all passages of a document by what its row says of it."""
+def without_words(connection: Connection) -> Sequence[tuple[UUID, UUID]]:
+    """Some documents with passages that are not indexed, each by its org and its id.
+
+    They are from before there was this index, or a process of an earlier version has published them since.
+    """
+    found = connection.execute(_NEVER_INDEXED).all() or connection.execute(_PARTLY_INDEXED[connection.dialect.name])
+    return [(row.org_id, row.id) for row in found]
+
+
+def write_all(connection: Connection, org_id: UUID, document_id: UUID) -> bool:
+    """Index all passages of a document by what its row says of it.
+
+    False, and nothing is written, where the document is gone or another transaction is changing it: its passages may
+    be deleted in that moment.
+    """
     own = {"org": org_id, "document": document_id}
-    known = connection.execute(_KNOWN, own).one()
+    known = connection.execute(_LOCK_KNOWN, own).one_or_none()
+    if known is None:
+        return False
     names = DocumentNames(known.filename, known.title, known.language)
     _write(connection, own, connection.execute(_PASSAGES, own).all(), names)
     connection.execute(_NOTE, {**own, "mark": names.mark})
+    return True
 
 
 _OWN = _documents.c.org_id == bindparam("org"), _documents.c.id == bindparam("document")
 _KNOWN = select(_documents.c.filename, _documents.c.title, _documents.c.language, _documents.c.words_by).where(*_OWN)
+_LOCK_KNOWN = _KNOWN.with_for_update(skip_locked=True, key_share=True)
+_NEVER_INDEXED: Any = text("""
+    SELECT org_id, id FROM documents WHERE words_by IS NULL
+        AND EXISTS (SELECT 1 FROM chunks WHERE document_id = documents.id)
+    LIMIT 10
+""").columns(org_id=Uuid, id=Uuid)
+# These read all passages of the database, so they are asked only where no document is found by the first one.
+_PARTLY_INDEXED: Mapping[str, Any] = {
+    "postgresql": text("""
+        SELECT DISTINCT org_id, document_id AS id FROM chunks
+        WHERE NOT EXISTS (SELECT 1 FROM chunk_words WHERE chunk_id = chunks.id)
+        LIMIT 10
+    """).columns(org_id=Uuid, id=Uuid),
+    "sqlite": text("""
+        SELECT DISTINCT org_id, document_id AS id FROM chunks
+        WHERE NOT EXISTS (SELECT 1 FROM chunks_fts_ids WHERE chunk_id = chunks.id AND signature IS NOT NULL)
+        LIMIT 10
+    """).columns(org_id=Uuid, id=Uuid),
+}
 # It does not change for people.
 _NOTE = update(_documents).where(*_OWN).values(words_by=bindparam("mark"), updated_at=_documents.c.updated_at)
 _PASSAGES: Any = select(Chunk.id, Chunk.text, Chunk.heading, Chunk.page_from).where(

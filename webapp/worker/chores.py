@@ -24,6 +24,7 @@ from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.providers.ports import BlobInfo
 from webapp.runs import lifecycle, stage_pause, time_limit, transitions
 from webapp.runs.abandoned_calls import abandon_calls
+from webapp.search import word_rows
 from webapp.services import Services
 from webapp.statistics import incidents
 from webapp.statistics.disk import disk_of
@@ -256,6 +257,26 @@ def renew_vectors(services: Services, should_stop: Callable[[], bool] = lambda: 
     if total:
         _log.info("%d documents with vectors of an earlier model get new ones", total)
     return total
+
+
+def index_words(should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Index the passages that a process of an earlier version has published: it does not know this index of words."""
+    total = 0
+    while not should_stop():
+        with reading(everywhere=True) as opened:
+            due = word_rows.without_words(opened.connection())
+        written = sum(_index(*each) for each in due)
+        if not written:
+            break
+        total += written
+    if total:
+        _log.info("%d documents that an earlier version published are found by their words now", total)
+    return total
+
+
+def _index(org_id: UUID, document_id: UUID) -> bool:
+    with transaction(org_id) as opened:
+        return word_rows.write_all(opened.connection(), org_id, document_id)
 
 
 def read_anew(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:

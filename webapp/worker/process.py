@@ -231,6 +231,7 @@ class WorkerProcess:
             *self._timers_beside_others(),
             Timer("sweep orphans", partial(chores.sweep_orphans, services, self._ending.is_set), _DAY, 2 * _SOON),
             Timer("renew vectors", partial(chores.renew_vectors, services, self._ending.is_set), _DAY, _SOON),
+            Timer("index words", partial(chores.index_words, self._ending.is_set), _DAY, _SOON),
             Timer("read anew", partial(chores.read_anew, services, self._ending.is_set), _REREAD_SECONDS, _SOON),
             Timer("report missing", partial(chores.report_missing, services, self._ending.is_set), _DAY, 3 * _SOON),
         ]

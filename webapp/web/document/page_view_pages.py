@@ -34,9 +34,7 @@ def show(document_id: UUID, number: int) -> Response:
     if not 1 <= number <= last:
         raise Problem(404, "no_such_page", detail="This document has no page with this number.")
     known = page_words(services().providers, document, number, words_path) if wanted else None
-    marks = (
-        marks_of(known, words_of(wanted.text), [*map(str.casefold, wanted.looked_for)]) if known and wanted else None
-    )
+    marks = marks_of(known, words_of(wanted.text), wanted.looked_for) if known and wanted else None
     return fragments.answer(
         page="document/page_view.html",
         fragment="document/page_view.html",
