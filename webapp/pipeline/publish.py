@@ -14,7 +14,7 @@ from webapp.clock import new_id
 from webapp.db import Base, reading, session
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.page_model import DocumentPage
-from webapp.library import names
+from webapp.library import facts, names
 from webapp.library.searchable import WORDS
 from webapp.pipeline import replaced
 from webapp.pipeline.artifacts import clear_away
@@ -149,7 +149,8 @@ def _store(context: StageContext, result: Result) -> Stored:
     transitions.lock(document_id, org_id)
     if not context.is_first_result:
         _remove_old(org_id, document_id, result.artifacts)
-    changed = index.replace(org_id, document_id, result.chunks, result.stored, _names(result))
+    known = facts.kept(org_id, document_id, _described(result.description))
+    changed = index.replace(org_id, document_id, result.chunks, result.stored, _names(result, known["title"]))
     if len(result.stored) >= LOSS_PASSAGES_MIN and 2 * len(result.chunks) < len(result.stored):
         incidents.record(IncidentName.PASSAGES_LOST, number=len(result.stored) - len(result.chunks))
     values.add(org_id, document_id, result.found_values)
@@ -158,24 +159,31 @@ def _store(context: StageContext, result: Result) -> Stored:
     _add_pages(org_id, document_id, result.description.pages)
     paths = [{"kind": kind, "path": path} for kind, path in result.artifacts.items()]
     _add(Artifact, org_id, document_id, paths)
-    _describe(context, result)
+    _describe(context, result, known)
     return Stored(details={"added": changed.added, "kept": changed.kept, "removed": changed.removed})
 
 
-def _names(result: Result) -> DocumentNames:
+def _names(result: Result, title: str | None) -> DocumentNames:
     """The document's title and languages, with which its passages are indexed."""
     pages = {page.number: page.language for page in result.extraction.pages if page.language}
-    return DocumentNames(title=result.description.title, language=result.extraction.language, page_languages=pages)
+    return DocumentNames(title=title, language=result.extraction.language, page_languages=pages)
 
 
-def _describe(context: StageContext, result: Result) -> None:
+def _described(description: Description) -> dict[str, Any]:
+    """The facts that were found."""
+    return {
+        "title": description.title,
+        "title_is_guess": description.title_is_guess,
+        "kind": description.kind,
+        "document_date": description.document_date,
+        "document_date_from": description.document_date_from,
+    }
+
+
+def _describe(context: StageContext, result: Result, facts_known: Mapping[str, Any]) -> None:
     extraction, described = result.extraction, result.description
     known: dict[str, Any] = {
-        "title": described.title,
-        "title_is_guess": described.title_is_guess,
-        "kind": described.kind,
-        "document_date": described.document_date,
-        "document_date_from": described.document_date_from,
+        **facts_known,
         "page_count": extraction.page_count,
         "pages_read": described.pages_read,
         "reading": described.reading.value,
@@ -189,7 +197,7 @@ def _describe(context: StageContext, result: Result) -> None:
         del known["warnings"], known["locked_parts"]
     if result.embedding is not None:
         known |= {"embedding": result.embedding, "embedding_model": result.model}
-    names.rename(context.org_id, context.document_id, described.title)
+    names.rename(context.org_id, context.document_id, {"title": known["title"]})
     row = {"org": context.org_id, "document": context.document_id, **{f"to_{name}": known[name] for name in known}}
     session().execute(_described_by(*known), row)
 

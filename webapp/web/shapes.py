@@ -98,6 +98,8 @@ def document_json(view: DocumentView) -> dict[str, Any]:
         "parent_id": document.parent_id,
         "path_in_parent": document.path_in_parent,
         "folder": document.folder,
+        "note": document.note,
+        "favourite": bool(document.favourite),
         "status": document.status,
         "page_count": document.page_count,
         "pages_read": document.pages_read,
