@@ -58,7 +58,8 @@ class Correction(Base):
     row_number: Mapped[int | None] = mapped_column(Integer)
     column_number: Mapped[int | None] = mapped_column(Integer)
     neighbours: Mapped[list[Any] | None] = mapped_column(Json)
-    """The other cells of its row, as they were found: by these its row is recognised."""
+    """How many rows with the same other cells are before it, how many there are, and these cells as they were found:
+    by this its row is recognised."""
     verdict: Mapped[str] = mapped_column(Text)
     value: Mapped[str | None] = mapped_column(Text)
     """What is right: what a person wrote, or found and confirmed; NULL where there is no such thing."""

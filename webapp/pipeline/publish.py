@@ -14,7 +14,10 @@ from webapp.clock import new_id
 from webapp.db import Base, reading, session
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.page_model import DocumentPage
-from webapp.library import facts, names
+from webapp.library import corrections, facts, names
+from webapp.library.corrections import Target
+from webapp.library.doubts import order_of
+from webapp.library.fields import numbered
 from webapp.library.searchable import WORDS
 from webapp.pipeline import replaced
 from webapp.pipeline.artifacts import clear_away
@@ -231,7 +234,9 @@ def _add(table: type[Base], org_id: UUID, document_id: UUID, rows: Sequence[Mapp
         session().execute(insert(cast(Table, table.__table__)), [{**own, **row} for row in rows])
 
 
-def _add_fields(org_id: UUID, document_id: UUID, fields: Sequence[Field]) -> None:
+def _add_fields(org_id: UUID, document_id: UUID, found: Sequence[Field]) -> None:
+    said = corrections.of_document(org_id, document_id, Target.FIELD) if found else ()
+    corrected = {(each.name, each.nth) for each in said}
     rows = [
         {
             "id": new_id(),
@@ -244,8 +249,9 @@ def _add_fields(org_id: UUID, document_id: UUID, fields: Sequence[Field]) -> Non
             "kind": field.kind,
             "normalized": field.normalized,
             "doubt": field.doubt,
+            "check_order": None if (field.name, nth) in corrected else order_of(field.doubt, _share(field.confidence)),
         }
-        for ordinal, field in enumerate(fields)
+        for ordinal, (field, nth) in enumerate(numbered(found))
     ]
     _add(DocumentField, org_id, document_id, rows)
 

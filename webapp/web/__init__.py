@@ -16,9 +16,11 @@ from webapp.web.cookies import init_cookies
 from webapp.web.csrf import init_csrf
 from webapp.web.document import (
     audio_pages,
+    cell_pages,
     change_pages,
     connection_pages,
     document_pages,
+    field_correction_pages,
     page_view_pages,
     password_pages,
     picture_pages,
@@ -47,9 +49,11 @@ _PAGES = (
     account_pages,
     audio_pages,
     audit_pages,
+    cell_pages,
     change_pages,
     connection_pages,
     document_pages,
+    field_correction_pages,
     field_pages,
     health,
     htmx,

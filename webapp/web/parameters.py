@@ -22,6 +22,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "document.status": ("view",),
     "document.chunks": (*_LIST, "passage"),
     "document.parts": _LIST,
+    "document.tables": ("edit",),
     "document.reprocess": ("language",),
     "readings.show": _LIST,
     "connections.show": (*_LIST, "kind", "other"),

@@ -14,6 +14,8 @@ from webapp.documents.kinds import is_recording
 from webapp.documents.model import Document
 from webapp.documents.states import RunTrigger
 from webapp.library import deletion, lookup
+from webapp.library import fields as shown_fields
+from webapp.library import tables as shown_tables
 from webapp.library.pages import page_readings
 from webapp.providers.spoken import SPOKEN
 from webapp.readers.filetypes import filetype
@@ -94,8 +96,10 @@ def fields(document_id: UUID) -> Response:
     """Named values, with their pages and how sure the reader was."""
     org = org_id()
     with reading(org):
-        found, shown = find(document_id), lookup.fields(org, document_id)
-    return show_section(found, "fields", lambda: {"fields": [shapes.field_json(one) for one in shown]}, fields=shown)
+        found, shown = find(document_id), shown_fields.of_document(org, document_id)
+        who = actors.names(org, [one.correction.by for one in shown if one.correction])
+    data = lambda: {"fields": [shapes.field_json(one, who) for one in shown]}  # noqa: E731
+    return show_section(found, "fields", data, fields=shown, who=who)
 
 
 @pages.get("/tables")
@@ -103,8 +107,17 @@ def tables(document_id: UUID) -> Response:
     """Tables as rows of cells."""
     org = org_id()
     with reading(org):
-        found, shown = find(document_id), lookup.tables(org, document_id)
-    return show_section(found, "tables", lambda: {"tables": [shapes.table_json(one) for one in shown]}, tables=shown)
+        found, shown = find(document_id), shown_tables.of_document(org, document_id)
+        who = actors.names(org, [one.by for one in (*shown.lost, *(x for t in shown.tables for x in t.said.values()))])
+    return show_section(
+        found,
+        "tables",
+        lambda: {"tables": [shapes.table_json(one, who) for one in shown.tables]},
+        tables=shown.tables,
+        lost=shown.lost,
+        who=who,
+        edited=number_in_query("edit"),
+    )
 
 
 @pages.get("/chunks")
