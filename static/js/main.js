@@ -1,5 +1,6 @@
 // What neither HTML nor HTMX can do. Every page works without it.
 import { watchDialogs } from "./dialog.js";
+import { watchDoubts } from "./doubts.js";
 import { watchDone } from "./done.js";
 import { watchMenus } from "./menu.js";
 import { watchMessages } from "./messages.js";
@@ -25,4 +26,5 @@ watchUploads();
 watchSearch();
 watchShortcuts();
 watchDone();
+watchDoubts();
 watchSuggestions();

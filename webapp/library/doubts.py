@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Table, func, literal_column, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, Table, Text, func, literal, literal_column, select, tuple_, update
 
 from webapp.db import session
 from webapp.db.bounded import Count, plan_by_indexes, up_to_most
@@ -25,6 +25,8 @@ SURE_MIN = 0.85
 CONTRADICTED = -1.0
 _fields, _documents = cast(Table, DocumentField.__table__), cast(Table, Document.__table__)
 _corrections = cast(Table, Correction.__table__)
+# A literal: how many rows fulfil a parameter, no planner knows.
+_READY: ColumnElement[str] = literal_column(f"'{DocumentStatus.READY}'", Text)
 _ORDER = (_fields.c.check_order, _fields.c.id)
 
 
@@ -91,26 +93,29 @@ def order_of(doubt: str | None, confidence: float | None) -> float | None:
 def first(org_id: UUID, behind: QueuePlace | None = None) -> Doubt | None:
     """The first field of the queue, or the next one behind a place."""
     plan_by_indexes()
-    f = _fields.c
-    asked = select(f.document_id, f.ordinal, f.check_order, f.id).join(
-        _documents, (_documents.c.org_id == f.org_id) & (_documents.c.id == f.document_id)
-    )
-    asked = asked.where(f.org_id == org_id, f.check_order.is_not(None), _documents.c.status == _READY)
+    asked = _waiting(org_id)
     if behind is not None:
-        asked = asked.where(tuple_(*_ORDER) > tuple_(behind.check_order, behind.field_id))
+        asked = asked.where(tuple_(*_ORDER) > tuple_(literal(behind.check_order), literal(behind.field_id)))
     row = session().execute(asked.order_by(*_ORDER).limit(literal_column("1"))).one_or_none()
-    return row and Doubt(row.document_id, row.ordinal, QueuePlace(row.check_order, row.id))
+    return Doubt(row.document_id, row.ordinal, QueuePlace(row.check_order, row.id)) if row is not None else None
 
 
 def progress(org_id: UUID) -> Progress:
     """How far the queue is worked through."""
-    waiting = select(_fields.c.id).where(_fields.c.org_id == org_id, _fields.c.check_order.is_not(None))
-    left = session().scalar(select(up_to_most(waiting)))
+    left = session().scalar(select(up_to_most(_waiting(org_id))))
     c = _corrections.c
     counted = select(c.verdict, func.count()).where(c.org_id == org_id, c.target == Target.FIELD).group_by(c.verdict)
-    numbers = {row[0]: row[1] for row in session().execute(counted)}
+    numbers: dict[str, int] = {row[0]: row[1] for row in session().execute(counted)}
     confirmed = numbers.pop(Verdict.CONFIRMED, 0)
     return Progress(Count.of(left), confirmed, sum(numbers.values()))
+
+
+def _waiting(org_id: UUID) -> Select[Any]:
+    f = _fields.c
+    asked: Select[Any] = select(f.document_id, f.ordinal, f.check_order, f.id).join(
+        _documents, (_documents.c.org_id == f.org_id) & (_documents.c.id == f.document_id)
+    )
+    return asked.where(f.org_id == org_id, f.check_order.is_not(None), _documents.c.status == _READY)
 
 
 def note(org_id: UUID, document_id: UUID, field: ShownField, order: float | None) -> None:
@@ -118,6 +123,3 @@ def note(org_id: UUID, document_id: UUID, field: ShownField, order: float | None
     f = _fields.c
     own = update(_fields).where(f.org_id == org_id, f.document_id == document_id, f.ordinal == field.ordinal)
     session().execute(own.values(check_order=order))
-
-
-_READY: Any = literal_column(f"'{DocumentStatus.READY}'")

@@ -33,7 +33,7 @@ from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
 from webapp.web.http_workers import http_worker_pages
 from webapp.web.http_workers.long_polls import init_long_polls
-from webapp.web.library import field_pages, library_pages, reprocess_pages, upload_pages
+from webapp.web.library import doubt_pages, field_pages, library_pages, reprocess_pages, upload_pages
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
 from webapp.web.ops import audit_pages, health, job_actions, job_pages, ops_pages, stage_pages, throughput_pages
@@ -53,6 +53,7 @@ _PAGES = (
     change_pages,
     connection_pages,
     document_pages,
+    doubt_pages,
     field_correction_pages,
     field_pages,
     health,
