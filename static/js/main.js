@@ -1,4 +1,5 @@
 // What neither HTML nor HTMX can do. Every page works without it.
+import { watchCopies } from "./copy.js";
 import { watchDialogs } from "./dialog.js";
 import { watchDoubts } from "./doubts.js";
 import { watchDone } from "./done.js";
@@ -18,6 +19,7 @@ watchThemes();
 watchTimes();
 watchMenus();
 watchDialogs();
+watchCopies();
 watchMessages();
 watchPolling();
 watchPictures();

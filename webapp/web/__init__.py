@@ -26,6 +26,7 @@ from webapp.web.document import (
     picture_pages,
     reading_pages,
     searchable_pages,
+    table_file_pages,
 )
 from webapp.web.errors import Problem, init_errors
 from webapp.web.exposure import init_exposure
@@ -73,6 +74,7 @@ _PAGES = (
     session_pages,
     stage_pages,
     suggestion_pages,
+    table_file_pages,
     throughput_pages,
     token_pages,
     upload_pages,

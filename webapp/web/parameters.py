@@ -13,6 +13,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "doubts.show": ("behind",),
     "fields.show": ("q", "folder", "status", "field", "sort"),
     "fields.download": ("q", "folder", "status", "field", "sort"),
+    "fields.workbook": ("q", "folder", "status", "field", "sort"),
+    "fields.lines": ("q", "folder", "status", "field", "sort"),
     "answers.show": ("q", "document"),
     "search.show": ("q", "document", "filters", "cursor", "limit"),
     "suggestions.show": ("q",),
