@@ -21,6 +21,7 @@ from webapp.web.csrf import FIELD
 PUBLIC = {"static", "account.sign_in", "account.sign_in_link", "health.healthz", "health.readyz", "htmx.script"}
 FOR_OPS = {
     "ops.overview",
+    "correction_export.show",
     "jobs.index",
     "throughput.show",
     "jobs.show",
@@ -50,7 +51,7 @@ FOR_WORKERS = {
     "http_worker.fail",
     "http_worker.release",
 }
-FOR_WRITERS = {"document.confirm_delete", "reprocess.confirm"}
+FOR_WRITERS = {"document.confirm_delete", "reprocess.confirm", "cell.edit"}
 FOR_PEOPLE = {
     "account.sign_out",
     "account.show",

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from uuid import UUID
 
 import pytest
@@ -181,3 +182,25 @@ def test_cells_are_corrected_and_found_again(app: Flask, program: Program, brows
     assert "&lt;i&gt;" in swapped.text
     assert put(program, f"{cells}/3/1", {"confirmed": True, "found": "other"})[0] == 409
     assert program.client.delete(f"{cells}/3/1", headers=program.headers).get_json()["rows"][3][1] == "2026-03-02"
+
+
+def test_ops_take_corrections_along_as_a_labelled_set(
+    people: People, program: Program, document: str, priced: str
+) -> None:
+    assert put(program, f"/documents/{document}/fields/Total", {"value": "130"})[0] == 200
+    assert put(program, f"/documents/{priced}/tables/1/cells/1/2", {"value": "11"})[0] == 200
+    assert (
+        program.client.patch(f"/documents/{priced}", json={"title": "Prices"}, headers=program.headers).status_code
+        == 200
+    )
+    answer = people.program("ops").get("/corrections.jsonl")
+    lines = [json.loads(each) for each in answer.text.splitlines()]
+    assert [(each["target"], each["name"], each["found"], each["value"]) for each in lines] == [
+        ("field", "Total", "120.00 EUR", "130"), ("cell", "Amount", "10.00", "11"), ("fact", "title", None, "Prices"),
+    ]  # fmt: skip
+    assert [each["document_id"] for each in lines] == [document, priced, priced]
+    assert lines[0]["sha256"] == read_json(program.get(f"/documents/{document}"))["sha256"]
+    assert (lines[1]["table"], lines[1]["row"], lines[1]["column"]) == (1, 1, 2)
+    assert "by" not in lines[0]
+    assert program.get("/corrections.jsonl").status_code == 403
+    assert people.program("ops", org="Theirs").get("/corrections.jsonl").text == ""

@@ -16,6 +16,7 @@ from webapp.batches import batches
 from webapp.clock import now
 from webapp.db import session
 from webapp.documents.correction_model import Correction
+from webapp.documents.model import Document
 
 _IDS_PER_STATEMENT = 500
 _corrections = cast(Table, Correction.__table__)
@@ -75,6 +76,17 @@ def of_documents(org_id: UUID, ids: Collection[UUID], target: Target) -> Mapping
         for each in session().scalars(asked.where(Correction.document_id.in_(part))):
             found[each.document_id].append(each)
     return found
+
+
+def labelled(org_id: UUID, behind: UUID | None, most: int) -> Sequence[tuple[Correction, str]]:
+    """Corrections of an org with the SHA-256 of their files, in the order of their ids, from behind one on."""
+    asked = select(Correction, Document.sha256).join(
+        Document, (Document.org_id == Correction.org_id) & (Document.id == Correction.document_id)
+    )
+    asked = asked.where(Correction.org_id == org_id).order_by(Correction.id).limit(most)
+    if behind is not None:
+        asked = asked.where(Correction.id > behind)
+    return [(row[0], row[1]) for row in session().execute(asked)]
 
 
 def get(org_id: UUID, document_id: UUID, correction_id: UUID) -> Correction | None:

@@ -1,6 +1,5 @@
 """The step `publish`: replaces what readers see by the new result, in the transaction that ends the run."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,10 +13,8 @@ from webapp.clock import new_id
 from webapp.db import Base, reading, session
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.page_model import DocumentPage
-from webapp.library import corrections, facts, names
-from webapp.library.corrections import Target
-from webapp.library.doubts import order_of
-from webapp.library.fields import numbered
+from webapp.library import facts, found_fields, names
+from webapp.library.found_fields import share
 from webapp.library.searchable import WORDS
 from webapp.pipeline import replaced
 from webapp.pipeline.artifacts import clear_away
@@ -29,7 +26,7 @@ from webapp.pipeline.extract import keep_extraction, load_extraction
 from webapp.pipeline.source import find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
-from webapp.readers.extraction import Extraction, Field
+from webapp.readers.extraction import Extraction
 from webapp.readers.page_reading import PageReading
 from webapp.readers.versions import OTHERS, is_mark
 from webapp.runs import lifecycle, transitions
@@ -157,7 +154,7 @@ def _store(context: StageContext, result: Result) -> Stored:
     if len(result.stored) >= LOSS_PASSAGES_MIN and 2 * len(result.chunks) < len(result.stored):
         incidents.record(IncidentName.PASSAGES_LOST, number=len(result.stored) - len(result.chunks))
     values.add(org_id, document_id, result.found_values)
-    _add_fields(org_id, document_id, result.extraction.fields)
+    found_fields.add(org_id, document_id, result.extraction.fields)
     _add_tables(org_id, document_id, result.extraction)
     _add_pages(org_id, document_id, result.description.pages)
     paths = [{"kind": kind, "path": path} for kind, path in result.artifacts.items()]
@@ -234,28 +231,6 @@ def _add(table: type[Base], org_id: UUID, document_id: UUID, rows: Sequence[Mapp
         session().execute(insert(cast(Table, table.__table__)), [{**own, **row} for row in rows])
 
 
-def _add_fields(org_id: UUID, document_id: UUID, found: Sequence[Field]) -> None:
-    said = corrections.of_document(org_id, document_id, Target.FIELD) if found else ()
-    corrected = {(each.name, each.nth) for each in said}
-    rows = [
-        {
-            "id": new_id(),
-            "ordinal": ordinal,
-            "name": field.name,
-            "value": field.value,
-            "confidence": _share(field.confidence),
-            "page": field.page,
-            "polygon": _finite(field.polygon),
-            "kind": field.kind,
-            "normalized": field.normalized,
-            "doubt": field.doubt,
-            "check_order": None if (field.name, nth) in corrected else order_of(field.doubt, _share(field.confidence)),
-        }
-        for ordinal, (field, nth) in enumerate(numbered(found))
-    ]
-    _add(DocumentField, org_id, document_id, rows)
-
-
 def _add_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> None:
     rows = [
         {
@@ -279,20 +254,8 @@ def _add_pages(org_id: UUID, document_id: UUID, pages: Sequence[PageReading]) ->
             "reading": page.reading.value,
             "reason": page.reason.value if page.reason else None,
             "by_ocr": page.by_ocr,
-            "sure_share": _share(page.sure_share),
+            "sure_share": share(page.sure_share),
         }
         for page in pages
     ]
     _add(DocumentPage, org_id, document_id, rows)
-
-
-def _share(confidence: float | None) -> float | None:
-    """A confidence between 0 and 1, as the table's CHECK demands; None for NaN."""
-    if confidence is None or math.isnan(confidence):
-        return None
-    return min(1.0, max(0.0, confidence))
-
-
-def _finite(polygon: Sequence[float] | None) -> list[Any] | None:
-    """A polygon without infinite numbers, which JSON can't express."""
-    return list(polygon) if polygon and all(math.isfinite(number) for number in polygon) else None

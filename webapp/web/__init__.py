@@ -37,7 +37,16 @@ from webapp.web.http_workers.long_polls import init_long_polls
 from webapp.web.library import doubt_pages, field_pages, library_pages, reprocess_pages, upload_pages
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
-from webapp.web.ops import audit_pages, health, job_actions, job_pages, ops_pages, stage_pages, throughput_pages
+from webapp.web.ops import (
+    audit_pages,
+    correction_export_pages,
+    health,
+    job_actions,
+    job_pages,
+    ops_pages,
+    stage_pages,
+    throughput_pages,
+)
 from webapp.web.ops.metrics import init_metrics
 from webapp.web.parameters import init_parameters
 from webapp.web.query_mistakes import init_mistakes
@@ -53,6 +62,7 @@ _PAGES = (
     cell_pages,
     change_pages,
     connection_pages,
+    correction_export_pages,
     document_pages,
     doubt_pages,
     field_correction_pages,
