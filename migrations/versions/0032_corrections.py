@@ -26,6 +26,8 @@ def upgrade() -> None:
     op.add_column("documents", sa.Column("found", Json, nullable=True))
     op.add_column("document_fields", sa.Column("check_order", sa.Float(), nullable=True))
     _create_corrections()
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute("SELECT set_config('app.scope', 'system', true)")
     op.execute("""
         UPDATE document_fields
         SET check_order = CASE WHEN doubt IS NOT NULL THEN -1.0 ELSE confidence END

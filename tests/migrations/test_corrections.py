@@ -22,6 +22,8 @@ def test_a_full_database_goes_forward_and_back(unmigrated: Flask) -> None:
         assert found(engine, "SELECT * FROM corrections") == []
         # The field that was there has a doubt, so it is to be checked first.
         assert found(engine, "SELECT check_order FROM document_fields") == [(-1.0,)]
+        # An upgrade to the newest revision indexes passages that nobody has indexed.
+        do(engine, "UPDATE documents SET words_by = 'a'")
         with engine.connect() as connection:
             assert filled.rows(connection) == before
         flask_migrate.downgrade(revision="0030")
