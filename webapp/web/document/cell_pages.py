@@ -31,6 +31,7 @@ def edit(document_id: UUID, number: int, row: int, column: int) -> Response:
 @pages.put("/<int:row>/<int:column>")
 def put(document_id: UUID, number: int, row: int, column: int) -> Response:
     """Correct a cell, confirm it, or say that it is empty."""
+    get_document(document_id)
     try:
         table = _say(document_id, number, (row, column), said.in_json())
     except WrongValue as wrong:
@@ -47,6 +48,7 @@ def delete(document_id: UUID, number: int, row: int, column: int) -> Response:
 @pages.post("/<int:row>/<int:column>")
 def say(document_id: UUID, number: int, row: int, column: int) -> Response:
     """The form of the page."""
+    get_document(document_id)
     cell = (row, column)
     try:
         table = _say(document_id, number, cell, said.in_form())

@@ -27,6 +27,7 @@ Find = Callable[[list[ShownField]], ShownField]
 @pages.put("/fields/<path:field>")
 def put(document_id: UUID, field: str) -> Response:
     """Correct a field, confirm it, or say that there is none."""
+    get_document(document_id)
     say = said.in_json()
     try:
         shown = say_of_field(document_id, lambda all_: correcting.find_field(all_, field), say)
@@ -45,6 +46,7 @@ def delete(document_id: UUID, field: str) -> Response:
 @pages.post("/fields")
 def say(document_id: UUID) -> Response:
     """The forms of the page. They name the field as a correction does: its number may be another's by now."""
+    get_document(document_id)
     form = request.form
     name, nth = form.get("name", ""), form.get("nth", type=int)
     if nth is None:
