@@ -122,8 +122,8 @@ def _as_json(shown: ShownDoubt | None, progress: Progress) -> dict[str, object]:
         "behind": str(shown.place),
     }
     return {
-        "left": progress.left.number,
-        "more": progress.left.more,
+        "left": progress.left,
+        "more": progress.is_more,
         "checked": progress.checked,
         "untouched_share": progress.untouched_share,
         "next": found,
