@@ -24,7 +24,7 @@ from webapp.search import passages
 from webapp.search.filters import KINDS
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
-from webapp.web.document import hit_steps, part_list, recordings, results, text_view
+from webapp.web.document import field_list, hit_steps, part_list, recordings, results, text_view
 from webapp.web.document.changes import shown_facts
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
@@ -98,8 +98,10 @@ def fields(document_id: UUID) -> Response:
     with reading(org):
         found, shown = find(document_id), shown_fields.of_document(org, document_id)
         who = actors.names(org, [one.correction.by for one in shown if one.correction])
-    data = lambda: {"fields": [shapes.field_json(one, who) for one in shown]}  # noqa: E731
-    return show_section(found, "fields", data, fields=shown, who=who)
+    part = field_list.part(document_id, shown, number_in_query("start") or 0)
+    return show_section(
+        found, "fields", lambda: {"fields": [shapes.field_json(one, who) for one in shown]}, who=who, **part
+    )
 
 
 @pages.get("/tables")

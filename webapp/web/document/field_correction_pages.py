@@ -14,7 +14,7 @@ from webapp.library.typed_values import WrongValue
 from webapp.runs import transitions
 from webapp.web import fragments, shapes
 from webapp.web.access import get_document, org_id, principal
-from webapp.web.document import results, said
+from webapp.web.document import field_list, results, said
 from webapp.web.document.document_pages import show_section
 from webapp.web.document.said import Saying
 from webapp.web.errors import Problem
@@ -57,8 +57,9 @@ def say(document_id: UUID) -> Response:
     except WrongValue as wrong:
         return _answer_wrong(document_id, name, nth, wrong)
     if not fragments.wants_fragment():
-        anchor = f"field-{shown.key}" if shown else None
-        return make_response(redirect(url_for("document.fields", document_id=document_id, _anchor=anchor), 303))
+        anchor, start = f"field-{shown.key}" if shown else None, field_list.start_of(shown)
+        place = url_for("document.fields", document_id=document_id, start=start, _anchor=anchor)
+        return make_response(redirect(place, 303))
     if shown is None:
         return Response(status=200)
     return fragments.replacing("document/_field.html", **_context(document_id, shown))
@@ -146,6 +147,7 @@ def _answer_wrong(document_id: UUID, name: str, nth: int, wrong: WrongValue) -> 
     if fragments.wants_fragment():
         response = fragments.replacing("document/_field.html", document=found.document, field=field, who=who, **mistake)
         return fragments.invalid(response, f"#field-{field.key}")
-    response = show_section(found, "fields", dict, fields=shown, who=who, **mistake)
+    part = field_list.part(document_id, shown, field_list.start_of(field) or 0)
+    response = show_section(found, "fields", dict, who=who, **part, **mistake)
     response.status_code = 422
     return response
