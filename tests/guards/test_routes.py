@@ -18,7 +18,15 @@ from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
 
 # Each line here lets everybody on the network in.
-PUBLIC = {"static", "account.sign_in", "account.sign_in_link", "health.healthz", "health.readyz", "htmx.script"}
+PUBLIC = {
+    "static",
+    "account.sign_in",
+    "account.sign_in_link",
+    "api.openapi",
+    "health.healthz",
+    "health.readyz",
+    "htmx.script",
+}
 FOR_OPS = {
     "ops.overview",
     "jobs.index",

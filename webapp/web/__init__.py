@@ -10,6 +10,7 @@ from webapp.config import Settings
 from webapp.web import formatting, htmx
 from webapp.web.access import init_access
 from webapp.web.account import account_pages, session_pages, token_pages
+from webapp.web.api import api_pages
 from webapp.web.assets import init_assets
 from webapp.web.commands import commands
 from webapp.web.cookies import init_cookies
@@ -30,10 +31,10 @@ from webapp.web.exposure import init_exposure
 from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
 from webapp.web.http_workers import http_worker_pages
-from webapp.web.http_workers.long_polls import init_long_polls
 from webapp.web.library import field_pages, library_pages, reprocess_pages, upload_pages
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
+from webapp.web.long_polls import init_long_polls
 from webapp.web.ops import audit_pages, health, job_actions, job_pages, ops_pages, stage_pages, throughput_pages
 from webapp.web.ops.metrics import init_metrics
 from webapp.web.parameters import init_parameters
@@ -45,6 +46,7 @@ from webapp.web.security import init_security
 
 _PAGES = (
     account_pages,
+    api_pages,
     audio_pages,
     audit_pages,
     change_pages,
@@ -93,6 +95,7 @@ def register_pages(app: Flask, settings: Settings) -> None:
     init_upload_seats(app, settings)
     init_uploads(app)
     init_long_polls(app, settings)
+    api_pages.init_api(app)
     init_fragments(app)
     init_assets(app)
     init_htmx(app, settings)

@@ -19,7 +19,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "reprocess.confirm": ("q", "folder", "status"),
     "reprocess.matching": ("q", "folder", "status"),
     "document.show": ("part", "page", "run", "passage", "words", "q"),
-    "document.status": ("view",),
+    "document.status": ("view", "wait"),
     "document.chunks": (*_LIST, "passage"),
     "document.parts": _LIST,
     "document.reprocess": ("language",),
