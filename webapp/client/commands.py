@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 from uuid import UUID
 
-from webapp.client.server import Refused, Server
+from webapp.client.server import ServerRefused, Server
 from webapp.config.client import ClientSettings
 from webapp.config.reader import SettingsError
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         code: int = asked.run(server, asked)
         return code
-    except Refused as refused:
+    except ServerRefused as refused:
         _complain(str(refused))
         return FAILED
     except BrokenPipeError:
@@ -93,7 +93,7 @@ def _put(server: Server, asked: argparse.Namespace) -> int:
     for path, folder in _files(asked.paths, asked.folder):
         try:
             document = _upload(server, path, folder, asked.language)
-        except (Refused, OSError) as error:
+        except (ServerRefused, OSError) as error:
             _complain(f"{path}: {error}")
             refused += 1
             continue
@@ -140,7 +140,7 @@ def _get(server: Server, asked: argparse.Namespace) -> int:
             _fetch(server, asked, out)
         unfinished.replace(asked.output)
     except OSError as error:
-        raise Refused(f"{asked.output} can't be written: {error.strerror}.") from error
+        raise ServerRefused(f"{asked.output} can't be written: {error.strerror}.") from error
     finally:
         unfinished.unlink(missing_ok=True)
     return SUCCEEDED

@@ -16,7 +16,7 @@ _PAUSE_SECONDS_MAX = 30.0
 _BUSY = {429, 502, 503, 504}
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """The server did not do it; the message is a sentence for a person."""
 
 
@@ -49,11 +49,11 @@ class Server:
             with self._client.stream("GET", path, headers={"Accept": "*/*"}) as answer:
                 if answer.status_code != 200:
                     answer.read()
-                    raise Refused(_sentence(answer))
+                    raise ServerRefused(_sentence(answer))
                 for piece in answer.iter_bytes():
                     write(piece)
         except httpx2.HTTPError as error:
-            raise Refused(self._unreachable(error)) from error
+            raise ServerRefused(self._unreachable(error)) from error
 
     def wait(self, document_id: UUID | str, see: Callable[[Mapping[str, Any]], None]) -> Mapping[str, Any]:
         """The status of a document when it is no longer PROCESSING; `see` is shown each one on the way."""
@@ -73,13 +73,13 @@ class Server:
                 answer = self._client.request(method, path, **make())
             except httpx2.HTTPError as error:
                 if tried == TRIES:
-                    raise Refused(self._unreachable(error)) from error
+                    raise ServerRefused(self._unreachable(error)) from error
                 self._pause(min(2.0**tried, _PAUSE_SECONDS_MAX))
                 continue
             if answer.status_code < 300:
                 return answer
             if answer.status_code not in _BUSY or tried == TRIES:
-                raise Refused(_sentence(answer))
+                raise ServerRefused(_sentence(answer))
             self._pause(_retry_after(answer, 2.0**tried))
         raise AssertionError("the last try returns or raises")
 

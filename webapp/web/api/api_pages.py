@@ -15,7 +15,7 @@ pages = Blueprint("api", __name__)
 
 
 @dataclass(frozen=True)
-class Member:
+class ShownMember:
     """A member of a JSON object or a part of a form."""
 
     name: str
@@ -25,7 +25,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Operation:
+class ShownOperation:
     """One thing that programs can do."""
 
     id: str
@@ -34,10 +34,10 @@ class Operation:
     summary: str
     description: str | None
     parameters: list[dict[str, Any]]
-    takes: list[Member]
+    takes: list[ShownMember]
     takes_as: str | None
     status: str
-    gives: list[Member]
+    gives: list[ShownMember]
     gives_as: str | None
 
 
@@ -52,7 +52,7 @@ def openapi() -> Response:
 def show() -> Response:
     """All that programs can do, to read."""
     whole = _described()
-    sections: dict[str, list[Operation]] = {}
+    sections: dict[str, list[ShownOperation]] = {}
     for path, methods in whole["paths"].items():
         for method, operation in methods.items():
             shown = _operation(path, method, operation, whole["components"]["schemas"])
@@ -60,7 +60,7 @@ def show() -> Response:
     return make_response(render_template("api/page.html", sections=sections))
 
 
-class Description:
+class ApiDescription:
     """The description of the application, made when it is first asked for: routes don't change while it runs."""
 
     def __init__(self, app: Flask) -> None:
@@ -74,19 +74,19 @@ class Description:
 
 def init_api(app: Flask) -> None:
     """Give the application its description."""
-    app.extensions["docmill_description"] = Description(app)
+    app.extensions["docmill_description"] = ApiDescription(app)
 
 
 def _described() -> dict[str, Any]:
-    found: Description = current_app.extensions["docmill_description"]
+    found: ApiDescription = current_app.extensions["docmill_description"]
     return found.whole
 
 
-def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> Operation:
+def _operation(path: str, method: str, operation: dict[str, Any], schemas: dict[str, Any]) -> ShownOperation:
     takes_as, takes = _content(operation.get("requestBody", {}))
     status, answer = next(iter(operation["responses"].items()))
     gives_as, gives = _content(answer)
-    return Operation(
+    return ShownOperation(
         operation["operationId"],
         method.upper(),
         path,
@@ -107,11 +107,11 @@ def _content(body: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     return None, {}
 
 
-def _members(schema: dict[str, Any], schemas: dict[str, Any]) -> Iterator[Member]:
+def _members(schema: dict[str, Any], schemas: dict[str, Any]) -> Iterator[ShownMember]:
     schema = _resolved(schema, schemas)
     for name, member in schema.get("properties", {}).items():
         description = member.get("description") or _resolved(member, schemas).get("description", "")
-        yield Member(name, _kind(member, schemas), description, name in schema.get("required", ()))
+        yield ShownMember(name, _kind(member, schemas), description, name in schema.get("required", ()))
 
 
 def _kind(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
