@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 from uuid import UUID
 
-from webapp.client.server import ServerRefused, Server
+from webapp.client.server import Server, ServerRefused
 from webapp.config.client import ClientSettings
 from webapp.config.reader import SettingsError
 
