@@ -57,7 +57,9 @@ def show() -> Response:
         for method, operation in methods.items():
             shown = _operation(path, method, operation, whole["components"]["schemas"])
             sections.setdefault(operation["tags"][0], []).append(shown)
-    return make_response(render_template("api/page.html", sections=sections))
+    schemas = whole["components"]["schemas"]
+    types = {name: list(_members(schema, schemas)) for name, schema in schemas.items() if "properties" in schema}
+    return make_response(render_template("api/page.html", sections=sections, types=types))
 
 
 class ApiDescription:
