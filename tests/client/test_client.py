@@ -1,44 +1,18 @@
 """The command docmill against a server that listens on loopback."""
 
 import json
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from flask import Flask
-from werkzeug.serving import make_server
 
-from tests.bare import DatabaseUnderTest
-from tests.web.people import People
-from tests.web.shelves import NOTES, notes, use_hashed_words, work_off
+from tests.client.conftest import Served
+from tests.web.shelves import NOTES, notes, work_off
 from webapp.client import server as client
 from webapp.client.commands import main
 
 
-@pytest.fixture
-def database(sqlite_database: DatabaseUnderTest) -> DatabaseUnderTest:
-    """The client knows nothing of databases."""
-    return sqlite_database
-
-
-@pytest.fixture
-def served(own_app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flask]:
-    """A server whose address and token are in the environment."""
-    use_hashed_words(own_app)
-    server = make_server("127.0.0.1", 0, own_app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    monkeypatch.setenv("DOCMILL_URL", f"http://127.0.0.1:{server.server_port}/")
-    monkeypatch.setenv("DOCMILL_TOKEN", People(own_app).program().token)
-    yield own_app
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 def test_files_and_folders_are_uploaded_searched_and_read(
-    served: Flask, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+    served: Served, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     folder = tmp_path / "Tax"
     (folder / "2025" / ".hidden").mkdir(parents=True)
@@ -50,7 +24,7 @@ def test_files_and_folders_are_uploaded_searched_and_read(
     assert main(["put", str(folder), str(tmp_path / "rye.md")]) == 0
     lines = capfdbinary.readouterr().out.decode().splitlines()
     assert [line.split()[1] for line in lines] == ["mill.md", "rye.md"]
-    work_off(served)
+    work_off(served.app)
     [mill, rye] = [line.split()[0] for line in lines]
     assert main(["put", "--wait", str(tmp_path / "rye.md")]) == 0
     assert capfdbinary.readouterr().out.decode().split("\n")[:2] == [f"{rye}  rye.md  (already there)", f"{rye}  READY"]
@@ -67,7 +41,7 @@ def test_files_and_folders_are_uploaded_searched_and_read(
 
 
 def test_what_is_wrong_is_said_and_the_exit_code_tells(
-    served: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     empty = tmp_path / "empty.txt"
     empty.touch()

@@ -48,6 +48,7 @@ FOR_OPS = {
 FOR_OPERATORS = {"stages.pause", "stages.pause_all", "stages.resume", "stages.resume_all", "stages.limit"}
 FOR_MONITORS = {"health.prometheus"}
 FOR_UPLOADERS = {"upload.create"}
+FOR_READERS = {"mcp.serve"}
 FOR_WORKERS = {
     "http_worker.claim",
     "http_worker.read_input",
@@ -106,6 +107,7 @@ def test_what_is_public_is_listed(app: Flask) -> None:
     assert _endpoints(app, Access.OPERATOR) == FOR_OPERATORS
     assert _endpoints(app, Access.METRICS) == FOR_MONITORS
     assert _endpoints(app, Access.UPLOAD) == FOR_UPLOADERS
+    assert _endpoints(app, Access.READ) == FOR_READERS
     assert _endpoints(app, Access.WORKER) == FOR_WORKERS
     assert _endpoints(app, Access.WRITE) == FOR_WRITERS
     assert _endpoints(app, Access.PERSON) == FOR_PEOPLE

@@ -1,4 +1,4 @@
-"""What can be typed behind `docmill`: put, get, search, watch."""
+"""What can be typed behind `docmill`: put, get, search, watch, mcp."""
 
 import argparse
 import json
@@ -76,6 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     watch = commands.add_parser("watch", help="follow documents until they are processed")
     watch.add_argument("ids", nargs="*", type=UUID, metavar="ID", help="all that are being processed, if left out")
     watch.set_defaults(run=_watch)
+
+    mcp = commands.add_parser("mcp", help="serve the library to an AI assistant (Model Context Protocol, stdio)")
+    mcp.add_argument("--write", action="store_true", help="also tools that change something")
+    mcp.set_defaults(run=_serve_assistant)
     return parser
 
 
@@ -208,6 +212,14 @@ def _follow(server: Server, ids: Sequence[str | UUID], code: int) -> int:
         if status["status"] != "READY":
             code = FAILED
     return code
+
+
+def _serve_assistant(server: Server, asked: argparse.Namespace) -> int:
+    # It takes half a second to load, and no other command needs it.
+    from webapp.client import assistant  # noqa: PLC0415
+
+    assistant.serve(server, may_write=asked.write)
+    return SUCCEEDED
 
 
 def _show(status: Mapping[str, Any]) -> None:

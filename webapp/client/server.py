@@ -8,6 +8,7 @@ from uuid import UUID
 import httpx2
 
 from webapp.config.client import ClientSettings
+from webapp.mcp.tools import ToolFailed
 
 TRIES = 5
 WAIT_SECONDS = 30
@@ -16,7 +17,7 @@ _PAUSE_SECONDS_MAX = 30.0
 _BUSY = {429, 502, 503, 504}
 
 
-class ServerRefused(Exception):
+class ServerRefused(ToolFailed):
     """The server did not do it; the message is a sentence for a person."""
 
 
@@ -38,6 +39,14 @@ class Server:
     def get(self, path: str, **parameters: Any) -> Any:
         """The JSON under an address."""
         return self._send("GET", path, lambda: {"params": parameters}).json()
+
+    def get_text(self, path: str) -> str:
+        """The text under an address."""
+        return self._send("GET", path, lambda: {"headers": {"Accept": "*/*"}}).text
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Change something, and get JSON."""
+        return self._send("PATCH", path, lambda: {"json": body}).json()
 
     def post(self, path: str, make: Callable[[], Mapping[str, Any]]) -> Any:
         """Send something and get JSON. `make` gives the body, anew for each try."""

@@ -10,7 +10,7 @@ from webapp.config import Settings
 from webapp.web import formatting, htmx
 from webapp.web.access import init_access
 from webapp.web.account import account_pages, session_pages, token_pages
-from webapp.web.api import api_pages
+from webapp.web.api import api_pages, mcp_pages
 from webapp.web.assets import init_assets
 from webapp.web.commands import commands
 from webapp.web.cookies import init_cookies
@@ -58,6 +58,7 @@ _PAGES = (
     job_actions,
     job_pages,
     library_pages,
+    mcp_pages,
     ops_pages,
     page_view_pages,
     password_pages,

@@ -25,6 +25,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "document.reprocess": ("language",),
     "readings.show": _LIST,
     "connections.show": (*_LIST, "kind", "other"),
+    "mcp.serve": ("write",),
     "page_view.show": ("passage", "words", "q"),
     "picture.page": ("size",),
     "jobs.index": ("q", "status", "stage", "code", "resolution", "cursor"),

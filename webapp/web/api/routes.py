@@ -164,8 +164,9 @@ PAGES_ONLY = frozenset(
         "document.delete",
         "htmx.script",
         "library.index",
+        "mcp.serve",
         "reprocess.confirm",
         "static",
     }
 )
-"""What only browsers ask for: forms for what programs do by another method, and what pages are made of."""
+"""What only browsers ask for (forms for what programs do by another method, what pages are made of), and /mcp."""
