@@ -177,6 +177,7 @@ define install
 $(VENV)
 @echo "Installing the packages of $(1) (about a minute, once) ..."
 @$(PIP) --require-hashes --requirement $(1) || { echo "The packages could not be installed; the reason is above." >&2; exit 1; }
+@printf '#!/bin/sh\nPYTHONPATH="%s" exec "%s/.venv/bin/python" -P -m webapp.client "$$@"\n' "$$PWD" "$$PWD" > .venv/bin/docmill && chmod +x .venv/bin/docmill
 @rm -f .venv/.ready-* && touch $(2)
 endef
 

@@ -65,7 +65,7 @@ def post_worker_init(worker: Any) -> None:
     from webapp.sandbox.state import log_locks, refusal  # noqa: PLC0415
     from webapp.web.account.welcome import announce  # noqa: PLC0415
     from webapp.web.exposure import warn  # noqa: PLC0415
-    from webapp.web.http_workers.long_polls import end_long_polls  # noqa: PLC0415
+    from webapp.web.long_polls import end_long_polls  # noqa: PLC0415
     from webapp.web.ops.warnings import log_workers_elsewhere  # noqa: PLC0415
     from webapp.worker.embedded import EmbeddedHost  # noqa: PLC0415
 

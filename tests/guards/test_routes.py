@@ -20,7 +20,15 @@ from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
 
 # Each line here lets everybody on the network in.
-PUBLIC = {"static", "account.sign_in", "account.sign_in_link", "health.healthz", "health.readyz", "htmx.script"}
+PUBLIC = {
+    "static",
+    "account.sign_in",
+    "account.sign_in_link",
+    "api.openapi",
+    "health.healthz",
+    "health.readyz",
+    "htmx.script",
+}
 FOR_OPS = {
     "ops.overview",
     "correction_export.show",
@@ -43,6 +51,7 @@ FOR_OPS = {
 FOR_OPERATORS = {"stages.pause", "stages.pause_all", "stages.resume", "stages.resume_all", "stages.limit"}
 FOR_MONITORS = {"health.prometheus"}
 FOR_UPLOADERS = {"upload.create"}
+FOR_READERS = {"mcp.serve"}
 FOR_WORKERS = {
     "http_worker.claim",
     "http_worker.read_input",
@@ -101,6 +110,7 @@ def test_what_is_public_is_listed(app: Flask) -> None:
     assert _endpoints(app, Access.OPERATOR) == FOR_OPERATORS
     assert _endpoints(app, Access.METRICS) == FOR_MONITORS
     assert _endpoints(app, Access.UPLOAD) == FOR_UPLOADERS
+    assert _endpoints(app, Access.READ) == FOR_READERS
     assert _endpoints(app, Access.WORKER) == FOR_WORKERS
     assert _endpoints(app, Access.WRITE) == FOR_WRITERS
     assert _endpoints(app, Access.PERSON) == FOR_PEOPLE

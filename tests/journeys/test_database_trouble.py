@@ -5,7 +5,7 @@ import resource
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,16 @@ def _refusing(superuser: "psycopg.Connection[Any]", state: str) -> Iterator[None
     try:
         yield
     finally:
-        superuser.execute("DROP FUNCTION refuse CASCADE")
+        _drop_refusing(superuser)
+
+
+def _drop_refusing(superuser: "psycopg.Connection[Any]") -> None:
+    """Those who are at work lock the same tables in another order, so this may be the victim of a deadlock."""
+    for _ in range(10):
+        with suppress(psycopg.errors.DeadlockDetected):
+            superuser.execute("DROP FUNCTION IF EXISTS refuse CASCADE")
+            return
+    raise AssertionError("the triggers of the test could not be removed")
 
 
 @on_postgresql

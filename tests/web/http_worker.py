@@ -47,7 +47,7 @@ class Place:
     def send(self, method: str, url: str, body: Any = None) -> TestResponse:
         """A call with a JSON body, or with these bytes."""
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        return self.worker.client.open(url, method=method, data=data, headers=dict(self.worker.headers))
+        return self.worker.send(method, url, data=data)
 
     def put(self, job: Mapping[str, Any], body: Any = EXTRACTION) -> TestResponse:
         return self.send("PUT", job["result"]["url"], body)

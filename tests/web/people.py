@@ -9,6 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from tests.web.described import checked
 from webapp.accounts import orgs, sign_in, tokens, users
 from webapp.accounts.roles import SCOPE_OF_ROLE, Role
 from webapp.db import transaction
@@ -60,11 +61,16 @@ class Program:
 
     def get(self, path: str, **more: Any) -> TestResponse:
         """GET with the token."""
-        return self.client.get(path, headers={**self.headers, **more.pop("headers", {})}, **more)
+        return self.send("GET", path, **more)
 
     def post(self, path: str, **more: Any) -> TestResponse:
         """POST with the token."""
-        return self.client.post(path, headers={**self.headers, **more.pop("headers", {})}, **more)
+        return self.send("POST", path, **more)
+
+    def send(self, method: str, path: str, **more: Any) -> TestResponse:
+        """A request with the token, whose answer has to be as the API's description says."""
+        headers = {**self.headers, **more.pop("headers", {})}
+        return checked(self.client.application, self.client.open(path, method=method, headers=headers, **more))
 
 
 @dataclass(frozen=True)

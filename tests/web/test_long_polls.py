@@ -2,7 +2,7 @@
 
 import pytest
 
-from webapp.web.http_workers.long_polls import LongPolls
+from webapp.web.long_polls import LongPolls
 
 
 @pytest.mark.parametrize(("threads", "waiting"), [(1, 0), (4, 1), (32, 8)])

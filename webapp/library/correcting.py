@@ -34,7 +34,7 @@ class FoundAnew(Exception):
 def find_field(shown: Sequence[ShownField], address: str) -> ShownField:
     """The field with this number or this name; NotThere, NameOccursTwice."""
     if address.isascii() and address.isdigit():
-        found = [each for each in shown if each.is_found and each.ordinal == int(address[:10])]
+        found = [each for each in shown if each.is_found and str(each.ordinal) == address]
     else:
         found = [each for each in shown if each.name == address]
     if not found:

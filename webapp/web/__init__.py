@@ -10,6 +10,7 @@ from webapp.config import Settings
 from webapp.web import formatting, htmx
 from webapp.web.access import init_access
 from webapp.web.account import account_pages, session_pages, token_pages
+from webapp.web.api import api_pages, mcp_pages
 from webapp.web.assets import init_assets
 from webapp.web.commands import commands
 from webapp.web.cookies import init_cookies
@@ -33,10 +34,10 @@ from webapp.web.exposure import init_exposure
 from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
 from webapp.web.http_workers import http_worker_pages
-from webapp.web.http_workers.long_polls import init_long_polls
 from webapp.web.library import doubt_pages, field_pages, library_pages, reprocess_pages, upload_pages
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
+from webapp.web.long_polls import init_long_polls
 from webapp.web.ops import (
     audit_pages,
     correction_export_pages,
@@ -57,6 +58,7 @@ from webapp.web.security import init_security
 
 _PAGES = (
     account_pages,
+    api_pages,
     audio_pages,
     audit_pages,
     cell_pages,
@@ -72,6 +74,7 @@ _PAGES = (
     job_actions,
     job_pages,
     library_pages,
+    mcp_pages,
     ops_pages,
     page_view_pages,
     password_pages,
@@ -110,6 +113,7 @@ def register_pages(app: Flask, settings: Settings) -> None:
     init_upload_seats(app, settings)
     init_uploads(app)
     init_long_polls(app, settings)
+    api_pages.init_api(app)
     init_fragments(app)
     init_assets(app)
     init_htmx(app, settings)

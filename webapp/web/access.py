@@ -39,6 +39,8 @@ class Access(Enum):
     """Anybody: signing in, and what monitors ask."""
     READ_OR_WRITE = "read or write"
     """Those who may read; with a method that may change something, those who may write. The default."""
+    READ = "read"
+    """Those who may read, whatever the method: a question that is sent by POST."""
     WRITE = "write"
     """Those who may write, even for GET: the page that asks before a change."""
     UPLOAD = "upload"
@@ -64,6 +66,7 @@ _REASONS = {
     Permission.WORK: "workers_only",
 }
 _PERMISSIONS = {
+    Access.READ: Permission.READ,
     Access.WRITE: Permission.WRITE,
     Access.UPLOAD: Permission.UPLOAD,
     Access.OPS: Permission.OPS,
@@ -81,6 +84,11 @@ def public(view: View) -> View:
 def people_only(view: View) -> View:
     """Only a person may call this route, no program."""
     return _ruled(view, Access.PERSON)
+
+
+def readers_only(view: View) -> View:
+    """Only who may read may call this route, whatever its method."""
+    return _ruled(view, Access.READ)
 
 
 def writers_only(view: View) -> View:

@@ -42,7 +42,8 @@ def put(document_id: UUID, number: int, row: int, column: int) -> Response:
 @pages.delete("/<int:row>/<int:column>")
 def delete(document_id: UUID, number: int, row: int, column: int) -> Response:
     """Let what was found hold again."""
-    return _as_json(_say(document_id, number, (row, column), None))
+    _say(document_id, number, (row, column), None)
+    return Response(status=204)
 
 
 @pages.post("/<int:row>/<int:column>")

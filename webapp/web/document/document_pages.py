@@ -8,6 +8,7 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 
 from webapp.accounts import actors
 from webapp.accounts.audit import Action
+from webapp.clock import monotonic
 from webapp.db import reading, transaction
 from webapp.documents import events
 from webapp.documents.kinds import is_recording
@@ -28,7 +29,10 @@ from webapp.web.document import field_list, hit_steps, part_list, recordings, re
 from webapp.web.document.changes import shown_facts
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
+from webapp.web.document_view import DocumentView
 from webapp.web.errors import Problem
+from webapp.web.long_polls import long_polls
+from webapp.web.numbers import whole_number
 from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note, note_download
 from webapp.web.sentences import Sentence
@@ -39,6 +43,7 @@ pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id
 pages.add_app_template_filter(markdown.render, "as_html")
 
 PASSAGES_SHOWN = 50
+WAIT_SECONDS_MAX = 30
 _NEVER_READ = "This file is kept as it is: nothing here reads it, so it has no text."
 
 
@@ -79,7 +84,7 @@ def show(document_id: UUID) -> Response:
 def status(document_id: UUID) -> Response:
     """How far it is: JSON, or the fragment that asked, which polls again only while there is more to come."""
     if fragments.is_for_program() or not fragments.wants_fragment():
-        return jsonify(status_json(view_of(document_id)))
+        return jsonify(status_json(_wait_until_done(document_id)))
     asked = request.args.get("view")
     if asked == "page":
         found = find(document_id)
@@ -89,6 +94,23 @@ def status(document_id: UUID) -> Response:
         view = view_of(document_id)
         response = fragments.replacing("library/_status.html", row=view, is_part_shown=asked == "part")
     return response if view.is_processing else fragments.trigger(response, "document-changed")
+
+
+def _wait_until_done(document_id: UUID) -> DocumentView:
+    """The document when it is no longer PROCESSING, or after `wait` seconds; as it is where too many wait already."""
+    given = request.args.get("wait", "")
+    until = monotonic() + (whole_number(given, "wait", WAIT_SECONDS_MAX) if given else 0)
+    view, polls, poll_seconds = view_of(document_id), long_polls(), services().settings.queue.poll_seconds
+    if not given or not view.is_processing or not polls.take():
+        return view
+    try:
+        while (left := until - monotonic()) > 0 and polls.pause(min(left, poll_seconds)):
+            view = view_of(document_id)
+            if not view.is_processing:
+                break
+        return view
+    finally:
+        polls.give_back()
 
 
 @pages.get("/fields")
@@ -243,7 +265,9 @@ def answer_changed(document_id: UUID, status: int) -> Response:
     """Answer with the document's state, in the form that was asked for."""
     view = view_of(document_id)
     if fragments.is_for_program():
-        return make_response(jsonify(status_json(view)), status)
+        # Who was told 202 finds the outcome there.
+        where = {"Location": url_for("document.status", document_id=document_id)} if status == 202 else {}
+        return make_response(jsonify(status_json(view)), status, where)
     if not fragments.wants_fragment():
         return make_response(redirect(url_for("document.show", document_id=document_id), 303))
     if (asked_from := request.form.get("from")) in {"library", "part"}:

@@ -33,14 +33,17 @@ def put(document_id: UUID, field: str) -> Response:
         shown = say_of_field(document_id, lambda all_: correcting.find_field(all_, field), say)
     except WrongValue as wrong:
         raise Problem(422, "value", detail=said.sentence(wrong), members={"code": wrong.code}) from wrong
-    return _as_json(shown)
+    if shown is None:
+        raise Problem(404, detail=_GONE)
+    with reading(org_id()):
+        return jsonify(shapes.field_json(shown, _who(shown)))
 
 
 @pages.delete("/fields/<path:field>")
 def delete(document_id: UUID, field: str) -> Response:
     """Let what was found hold again."""
-    shown = say_of_field(document_id, lambda all_: correcting.find_field(all_, field), None)
-    return _as_json(shown) if shown else Response(status=204)
+    say_of_field(document_id, lambda all_: correcting.find_field(all_, field), None)
+    return Response(status=204)
 
 
 @pages.post("/fields")
@@ -118,13 +121,6 @@ def say_of_field(document_id: UUID, find: Find, saying: Saying | None) -> ShownF
 
 def _after(shown: list[ShownField], field: ShownField) -> ShownField | None:
     return next((each for each in shown if (each.name, each.nth) == (field.name, field.nth)), None)
-
-
-def _as_json(shown: ShownField | None) -> Response:
-    if shown is None:
-        return Response(status=204)
-    with reading(org_id()):
-        return jsonify(shapes.field_json(shown, _who(shown)))
 
 
 def _who(*shown: ShownField) -> dict[str, str]:

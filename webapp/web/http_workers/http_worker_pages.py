@@ -30,7 +30,7 @@ from webapp.web import blobs
 from webapp.web.access import get_job, principal, services, workers_only
 from webapp.web.errors import Problem
 from webapp.web.http_workers import requests
-from webapp.web.http_workers.long_polls import long_polls
+from webapp.web.long_polls import long_polls
 
 pages = Blueprint("http_worker", __name__, url_prefix="/worker")
 

@@ -1,4 +1,4 @@
-"""Claims that wait for a job: at most a quarter of the server's threads, and none of them while the process ends."""
+"""Requests that wait for something to happen: at most a quarter of the threads, and none while the process ends."""
 
 import threading
 

@@ -1,0 +1,199 @@
+"""The table of what programs can call: what each route takes and answers. /openapi.json is made from it.
+
+Parameters come from `webapp.web.parameters` and `webapp.web.api.query`, and who may call a route comes from
+`webapp.web.access`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from msgspec import Meta
+
+from webapp.web.api import correction_answers as corrected
+from webapp.web.api import document_answers as docs
+from webapp.web.api import ops_answers as ops
+from webapp.web.api import search_answers as found
+from webapp.web.http_workers.requests import ClaimBody, FailBody, HeartbeatBody
+
+JSON = "application/json"
+ANY_FILE = "application/octet-stream"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+class DocumentChange(TypedDict):
+    """What a document should have. An empty list takes all tags away; null lets hold what was found, "" is for none."""
+
+    tags: NotRequired[list[str]]
+    title: NotRequired[Annotated[str, Meta(max_length=300)] | None]
+    filename: NotRequired[str | None]
+    document_date: NotRequired[str | None]
+    kind: NotRequired[str | None]
+    note: NotRequired[Annotated[str, Meta(max_length=10_000)] | None]
+    favourite: NotRequired[bool]
+
+
+class Password(TypedDict):
+    """The password of a file."""
+
+    password: Annotated[str, Meta(min_length=1, max_length=1000)]
+
+
+class Spoken(TypedDict):
+    """What is spoken in a recording."""
+
+    language: NotRequired[str]
+
+
+class Question(TypedDict):
+    """A question, and the only document to answer from."""
+
+    q: str
+    document: NotRequired[str]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a route does, takes and answers. `answer` is a type, or None for a file of type `media` or no body."""
+
+    summary: str
+    answer: Any = None
+    status: int = 200
+    media: str | None = None
+    body: Any = None
+    form: Mapping[str, Any] | None = None
+    """The parts of a multipart form, by name, as JSON Schema."""
+    is_form: bool = False
+    """Whether `body` is sent as a form and not as JSON."""
+    is_body_required: bool = True
+    has_ranges: bool = False
+    """Whether parts of the file can be asked for."""
+
+
+_FILES = {
+    "file": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "One or many files."},
+    "folder": {"type": "string", "description": "The folder that they lay in, as in Tax/2025."},
+    "language": {"type": "string", "description": "What is spoken in the recordings among them, as in en."},
+}
+
+SECTIONS: Mapping[str, Mapping[str, Described]] = {
+    "Documents": {
+        "library.listing": Described("List documents", docs.DocumentListJson),
+        "upload.create": Described("Upload one or many files", docs.UploadJson, form=_FILES),
+        "document.show": Described("Get a document", docs.WholeDocumentJson),
+        "document.status": Described("Get how far the processing of a document is", docs.StatusJson),
+        "document.fields": Described("List the fields of a document", corrected.FieldsJson),
+        "document.tables": Described("List the tables of a document", corrected.TablesJson),
+        "document.chunks": Described("List the passages of a document", docs.ChunksJson),
+        "connections.show": Described("List the connections of a document, the surest first", docs.ConnectionsJson),
+        "document.parts": Described("List the files in a container", docs.PartsJson),
+        "document.runs": Described("List the runs of a document and what happened in them", docs.RunsJson),
+        "readings.show": Described("List the pages of a document and how well they were read", docs.PageReadingsJson),
+        "document.markdown": Described("Download the text of a document as Markdown", media="text/markdown"),
+        "document.original": Described("Download the file as it was uploaded", media=ANY_FILE, has_ranges=True),
+        "searchable.show": Described("Download a PDF whose scanned pages have text", media="application/pdf"),
+        "page_view.show": Described("Get where a passage is on a page", docs.PageMarksJson),
+        "picture.page": Described("Get the picture of a page", media="image/png"),
+        "audio.sound": Described("Get the sound of a recording", media="audio/ogg", has_ranges=True),
+        "audio.transcript": Described("Get the transcript of a recording and the notes", docs.TranscriptJson),
+        "audio.vtt": Described("Download the transcript as WebVTT subtitles", media="text/vtt"),
+        "audio.srt": Described("Download the transcript as SubRip subtitles", media="application/x-subrip"),
+        "audio.text": Described("Download the transcript as plain text", media="text/plain"),
+        "change.change": Described("Change a document", docs.WholeDocumentJson, body=DocumentChange),
+        "field_correction.put": Described(
+            "Correct or confirm a field", corrected.CorrectedFieldJson, body=corrected.SayingJson
+        ),
+        "field_correction.delete": Described("Let what was found of a field hold again", status=204),
+        "field_correction.remove": Described("Take back a correction", status=204),
+        "cell.put": Described("Correct or confirm a cell", corrected.TableJson, body=corrected.SayingJson),
+        "cell.delete": Described("Let what was found of a cell hold again", status=204),
+        "table_file.as_csv": Described("Download a table as CSV", media="text/csv"),
+        "table_file.as_xlsx": Described("Download a table as an Excel workbook", media=XLSX),
+        "doubts.show": Described("Get the field that is to be checked next", corrected.DoubtsJson),
+        "document.reprocess": Described(
+            "Reprocess a document", docs.StatusJson, 202, body=Spoken, is_body_required=False
+        ),
+        "password.give": Described("Give the password of a locked file", docs.StatusJson, 202, body=Password),
+        "document.cancel_run": Described("Cancel a run", docs.StatusJson),
+        "document.remove": Described("Delete a document", status=204),
+        "reprocess.matching": Described("Reprocess all documents that match", docs.QueuedJson, 202),
+        "fields.show": Described("List the fields of many documents as a table", docs.FieldTableJson),
+        "fields.download": Described("Download the fields of many documents as CSV", media="text/csv"),
+        "fields.workbook": Described("Download the fields of many documents as an Excel workbook", media=XLSX),
+        "fields.lines": Described("Download the fields of many documents as JSON Lines", media="application/jsonl"),
+    },
+    "Search": {
+        "search.show": Described("Search passages", found.SearchAnswerJson),
+        "suggestions.show": Described("Complete a query", found.SuggestionsJson),
+        "answers.create": Described("Ask a question", found.QuestionAnswerJson, body=Question, is_form=True),
+        "answers.show": Described("Get the answer to a question", found.QuestionAnswerJson),
+    },
+    "Operations": {
+        "ops.overview": Described("Get the state of the installation", ops.OverviewJson),
+        "jobs.index": Described("List or search jobs", ops.JobsJson),
+        "jobs.show": Described("Get a job", ops.WholeJobJson),
+        "job_actions.retry_one": Described("Retry a failed job", ops.RetriedJson),
+        "job_actions.retry": Described(
+            "Retry failed jobs", ops.RetriedManyJson, body=ops.ChosenJobsJson, is_body_required=False
+        ),
+        "job_actions.cancel_one": Described("Cancel a job", ops.ChangedJson),
+        "job_actions.cancel": Described("Cancel jobs", ops.CancelledManyJson, body=ops.ChosenJobsJson),
+        "job_actions.discard_one": Described("Discard a failed job", ops.ChangedJson),
+        "job_actions.discard": Described("Discard failed jobs", ops.DiscardedJson, body=ops.ChosenJobsJson),
+        "job_actions.restore_one": Described("Restore a discarded job", ops.ChangedJson),
+        "job_actions.restore": Described("Restore discarded jobs", ops.RestoredJson, body=ops.ChosenJobsJson),
+        "stages.pause_all": Described("Pause all work", ops.StageStateJson),
+        "stages.resume_all": Described("Resume work", ops.StageStateJson),
+        "stages.pause": Described("Pause a stage", ops.StageStateJson),
+        "stages.resume": Described("Resume a stage", ops.StageStateJson),
+        "stages.limit": Described(
+            "Limit how many jobs of a stage run at once", ops.StageStateJson, body=ops.StageLimitJson
+        ),
+        "reprocess.reembed": Described("Make new vectors where they are of an earlier model", docs.QueuedJson, 202),
+        "reprocess.read_again": Described("Read documents again that an earlier reader read", ops.RereadingJson, 202),
+        "correction_export.show": Described("Download all corrections as JSON Lines", media="application/jsonl"),
+        "throughput.show": Described("Get how many jobs ended", ops.ThroughputJson),
+        "security.show": Described("List the security log", ops.SecurityLogJson),
+        "security.people": Described("List the people of the organisation", ops.PersonListJson),
+        "health.healthz": Described("Check that the process answers", ops.AliveJson),
+        "health.readyz": Described("Check that requests can be served", ops.ReadyJson),
+        "health.prometheus": Described("Get metrics for Prometheus", media="text/plain"),
+    },
+    "Workers over HTTP": {
+        "http_worker.claim": Described("Claim jobs", ops.ClaimJson, body=ClaimBody),
+        "http_worker.read_input": Described("Read an input of a job", media=ANY_FILE),
+        "http_worker.heartbeat": Described(
+            "Send a heartbeat", ops.HeartbeatJson, body=HeartbeatBody, is_body_required=False
+        ),
+        "http_worker.checkpoint": Described("Save a checkpoint", ops.SavedJson, body=dict[str, Any]),
+        "http_worker.put_result": Described("Store the result", ops.StoredResultJson, body=dict[str, Any]),
+        "http_worker.complete": Described("Complete a job", ops.EndedJobJson),
+        "http_worker.fail": Described("Report a failed attempt", ops.EndedJobJson, body=FailBody),
+        "http_worker.release": Described("Hand a job back", ops.EndedJobJson),
+    },
+}
+"""By endpoint. The pages of a person's account are not here: programs can't call them."""
+
+PAGES_ONLY = frozenset(
+    {
+        "account.sign_in",
+        "account.sign_in_link",
+        "api.show",
+        "api.openapi",
+        "cell.edit",
+        "cell.say",
+        "change.change_details",
+        "change.change_tags",
+        "document.confirm_delete",
+        "document.delete",
+        "doubts.say",
+        "field_correction.say",
+        "field_correction.undo",
+        "htmx.script",
+        "library.index",
+        "mcp.serve",
+        "reprocess.confirm",
+        "static",
+    }
+)
+"""What only browsers ask for (forms for what programs do by another method, what pages are made of), and /mcp."""
