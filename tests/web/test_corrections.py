@@ -75,6 +75,28 @@ def test_what_a_person_says_holds_everywhere_and_outlasts_a_new_result(
     assert back["confidence"] == found["Total"]["confidence"]
 
 
+def test_the_date_of_a_document_follows_its_field(app: Flask, program: Program, document: str) -> None:
+    def day() -> tuple[object, object]:
+        shown = read_json(program.get(f"/documents/{document}"))
+        return shown["document_date"], shown["document_date_from"]
+
+    place = f"/documents/{document}/fields/Invoice date"
+    assert day() == ("2026-03-04", "invoice_date")
+    assert put(program, place, {"value": "5 April 2026"})[0] == 200
+    for _ in range(2):
+        assert day() == ("2026-04-05", "invoice_date")
+        assert program.post(f"/documents/{document}/reprocess").status_code == 202
+        work_off(app)
+    assert put(program, place, {"absent": True})[1]["value"] is None
+    assert day() == (None, None)
+    assert program.client.delete(place, headers=program.headers).status_code == 204
+    assert day() == ("2026-03-04", "invoice_date")
+    own = program.client.patch(f"/documents/{document}", json={"document_date": "2025-01-02"}, headers=program.headers)
+    assert own.status_code == 200
+    assert put(program, place, {"value": "5 April 2026"})[0] == 200
+    assert day() == ("2025-01-02", "person")
+
+
 def test_a_value_that_cannot_be_is_refused_with_a_sentence(program: Program, document: str) -> None:
     place = f"/documents/{document}/fields"
     for name, value, word in (

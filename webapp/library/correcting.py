@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from webapp.documents.correction_model import Correction
-from webapp.library import corrections, doubts, facts, fields, tables
+from webapp.library import corrections, doubts, facts, field_dates, fields, tables
 from webapp.library.corrections import ABSENT, Said, Target, Verdict
 from webapp.library.facts import Fact
 from webapp.library.fields import ShownField
@@ -71,6 +71,7 @@ def correct_field(org_id: UUID, document_id: UUID, by: str, field: ShownField, w
     corrections.put(field.correction, {**place, "nth": field.nth}, what, found, by)
     if field.is_found:
         doubts.note(org_id, document_id, field, None)
+        field_dates.follow(org_id, document_id)
 
 
 def said_of_cell(table: ShownTable, cell: Cell, verdict: Verdict, typed: str = "") -> Said:
@@ -104,3 +105,4 @@ def undo(org_id: UUID, document_id: UUID, correction: Correction) -> None:
         field = next((each for each in shown if (each.name, each.nth) == (correction.name, correction.nth)), None)
         if field is not None and field.is_found:
             doubts.note(org_id, document_id, field, doubts.order_of(field.doubt, field.confidence))
+            field_dates.follow(org_id, document_id)

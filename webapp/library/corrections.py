@@ -72,6 +72,7 @@ def of_documents(org_id: UUID, ids: Collection[UUID], target: Target) -> Mapping
     """The corrections of one target of these documents, by document."""
     found: dict[UUID, list[Correction]] = defaultdict(list)
     asked = select(Correction).where(Correction.org_id == org_id, Correction.target == target).order_by(Correction.id)
+    asked = asked.execution_options(populate_existing=True)
     for part in batches(ids, _IDS_PER_STATEMENT):
         for each in session().scalars(asked.where(Correction.document_id.in_(part))):
             found[each.document_id].append(each)

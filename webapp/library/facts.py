@@ -4,7 +4,7 @@ The columns of `documents` hold what everybody sees and searches. Where a person
 was found; `publish` renews that and leaves the columns alone. Who said it, and when, is in the corrections.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from enum import StrEnum
 from pathlib import PurePath
@@ -94,6 +94,17 @@ def write_note(org_id: UUID, document_id: UUID, note: str) -> None:
 def set_favourite(org_id: UUID, document_id: UUID, is_favourite: bool) -> None:
     """Mark a document as a favourite of its org, or no longer."""
     _update(org_id, document_id, {"favourite": is_favourite or None})
+
+
+def date_origin(org_id: UUID, document_id: UUID) -> tuple[str | None, Collection[str]]:
+    """Where a document's date is from, and which of its facts a person said."""
+    row, found = _known(org_id, document_id)
+    return row["document_date_from"], found.keys()
+
+
+def set_found_date(org_id: UUID, document_id: UUID, day: date | None, origin: str | None) -> None:
+    """Let a document be of the day that was found."""
+    _update(org_id, document_id, {"document_date": day, "document_date_from": origin})
 
 
 def _known(org_id: UUID, document_id: UUID) -> tuple[RowMapping, dict[str, Any]]:

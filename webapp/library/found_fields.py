@@ -19,10 +19,10 @@ from webapp.readers.extraction import Field
 _ADD = insert(cast(Table, DocumentField.__table__))
 
 
-def add(org_id: UUID, document_id: UUID, found: Sequence[Field]) -> None:
-    """Add the fields of a document that has none. Those of which a person said something need not be checked."""
+def add(org_id: UUID, document_id: UUID, found: Sequence[Field]) -> bool:
+    """Add the fields of a document that has none, and say whether people corrected some: these need not be checked."""
     if not found:
-        return
+        return False
     said = {(each.name, each.nth) for each in corrections.of_document(org_id, document_id, Target.FIELD)}
     rows = [
         {
@@ -43,6 +43,7 @@ def add(org_id: UUID, document_id: UUID, found: Sequence[Field]) -> None:
         for ordinal, (field, nth) in enumerate(numbered(found))
     ]
     session().execute(_ADD, rows)
+    return bool(said)
 
 
 def share(confidence: float | None) -> float | None:

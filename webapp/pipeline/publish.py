@@ -13,7 +13,7 @@ from webapp.clock import new_id
 from webapp.db import Base, reading, session
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.page_model import DocumentPage
-from webapp.library import facts, found_fields, names
+from webapp.library import facts, field_dates, found_fields, names
 from webapp.library.found_fields import share
 from webapp.library.searchable import WORDS
 from webapp.pipeline import replaced
@@ -154,12 +154,14 @@ def _store(context: StageContext, result: Result) -> Stored:
     if len(result.stored) >= LOSS_PASSAGES_MIN and 2 * len(result.chunks) < len(result.stored):
         incidents.record(IncidentName.PASSAGES_LOST, number=len(result.stored) - len(result.chunks))
     values.add(org_id, document_id, result.found_values)
-    found_fields.add(org_id, document_id, result.extraction.fields)
+    is_corrected = found_fields.add(org_id, document_id, result.extraction.fields)
     _add_tables(org_id, document_id, result.extraction)
     _add_pages(org_id, document_id, result.description.pages)
     paths = [{"kind": kind, "path": path} for kind, path in result.artifacts.items()]
     _add(Artifact, org_id, document_id, paths)
     _describe(context, result, known)
+    if is_corrected:
+        field_dates.follow(org_id, document_id)
     return Stored(details={"added": changed.added, "kept": changed.kept, "removed": changed.removed})
 
 
