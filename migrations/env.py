@@ -18,6 +18,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SAWarning
 
 import webapp.accounts.model
+import webapp.documents.correction_model
 import webapp.documents.ledger_model
 import webapp.documents.model
 import webapp.documents.page_model

@@ -24,7 +24,7 @@ DOCUMENTS = 24_000
 ROWS_READ_MAX = COUNTED_MAX + 6_000
 GROWING = (
     "documents|document_pages|document_words|processing_runs|run_events|document_processing_jobs|provider_calls|chunks|"
-    "stats_minute|stats_hour|stats_day"
+    "stats_minute|stats_hour|stats_day|document_fields|corrections"
 )
 
 

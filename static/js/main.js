@@ -1,5 +1,7 @@
 // What neither HTML nor HTMX can do. Every page works without it.
+import { watchCopies } from "./copy.js";
 import { watchDialogs } from "./dialog.js";
+import { watchDoubts } from "./doubts.js";
 import { watchDone } from "./done.js";
 import { watchMenus } from "./menu.js";
 import { watchMessages } from "./messages.js";
@@ -17,6 +19,7 @@ watchThemes();
 watchTimes();
 watchMenus();
 watchDialogs();
+watchCopies();
 watchMessages();
 watchPolling();
 watchPictures();
@@ -25,4 +28,5 @@ watchUploads();
 watchSearch();
 watchShortcuts();
 watchDone();
+watchDoubts();
 watchSuggestions();

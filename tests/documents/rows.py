@@ -35,7 +35,7 @@ def new_document(org_id: UUID, filename: str = "a.txt", **more: Any) -> UUID:
         session.flush()
         names.add(org_id, document_id, filename)
         if "title" in more:
-            names.rename(org_id, document_id, more["title"])
+            names.rename(org_id, document_id, {"title": more["title"]})
             session.execute(update(Document).where(Document.id == document_id).values(title=more["title"]))
     return document_id
 

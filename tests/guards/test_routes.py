@@ -13,7 +13,9 @@ from tests.web.databases import both_databases
 from tests.web.people import HTML, HX, JSON, Browser, People, Program
 from tests.web.work import failed
 from webapp.accounts import sessions, tokens
-from webapp.db import reading
+from webapp.db import reading, transaction
+from webapp.documents.correction_model import Correction
+from webapp.library import corrections
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
 
@@ -29,6 +31,7 @@ PUBLIC = {
 }
 FOR_OPS = {
     "ops.overview",
+    "correction_export.show",
     "jobs.index",
     "throughput.show",
     "jobs.show",
@@ -59,7 +62,7 @@ FOR_WORKERS = {
     "http_worker.fail",
     "http_worker.release",
 }
-FOR_WRITERS = {"document.confirm_delete", "reprocess.confirm"}
+FOR_WRITERS = {"document.confirm_delete", "reprocess.confirm", "cell.edit"}
 FOR_PEOPLE = {
     "account.sign_out",
     "account.show",
@@ -184,6 +187,11 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
     assert person.user_id
     with app.app_context(), reading(theirs.org_id):
         [session] = sessions.of_user(theirs.org_id, person.user_id)
+    with app.app_context(), transaction(theirs.org_id) as opened:
+        own = {"org_id": theirs.org_id, "document_id": work.document_id, "target": "field", "name": "Total", "nth": 0}
+        opened.add(correction := Correction(**own, verdict="value", value="1", by="user:theirs"))
+        opened.flush()
+        correction_id = correction.id
     return {
         "document_id": work.document_id,
         "job_id": work.job_id,
@@ -191,12 +199,13 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         "token_id": token.id,
         "session_id": session.id,
         "lease_id": uuid4(),
+        "correction_id": correction_id,
     }
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:
     named = {name for rule in _rules(app) for name in rule.arguments}
-    assert named - {"filename", "token", "number", "stage", "kind", "key"} == set(their_ids)
+    assert named - {"filename", "token", "number", "stage", "kind", "key", "field", "row", "column"} == set(their_ids)
 
 
 @both_databases
@@ -245,3 +254,4 @@ def _nothing_of_theirs_was_touched(app: Flask, people: People, their_ids: dict[s
     assert document["status"] == "FAILED"
     with app.app_context(), reading(theirs.org_id):
         assert any(token.id == their_ids["token_id"] for token in tokens.of_org(theirs.org_id))
+        assert corrections.get(theirs.org_id, their_ids["document_id"], their_ids["correction_id"])

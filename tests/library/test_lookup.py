@@ -13,7 +13,7 @@ from webapp.db import db, reading, transaction
 from webapp.documents import events
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.states import DocumentStatus, EventKind, RunTrigger
-from webapp.library import deletion, grid, lookup
+from webapp.library import deletion, fields, grid, lookup, tables
 from webapp.library.grid import Cursor, NoCursor, Sort
 from webapp.library.status_filter import StatusFilter
 from webapp.runs import transitions
@@ -208,8 +208,8 @@ def test_parts_come_in_the_documents_order(org_id: UUID, document_id: UUID) -> N
         session.add_all([DocumentTable(ordinal=n, rows=[[str(n)]], **own) for n in (1, 0)])
         session.add(Artifact(kind="markdown", path=f"{org_id}/m", **own))
     with reading(org_id):
-        assert [found.name for found in lookup.fields(org_id, document_id)] == ["n0", "n1"]
-        assert [found.rows for found in lookup.tables(org_id, document_id)] == [[["0"]], [["1"]]]
+        assert [found.name for found in fields.of_document(org_id, document_id)] == ["n0", "n1"]
+        assert [found.rows for found in tables.of_document(org_id, document_id).tables] == [[["0"]], [["1"]]]
         assert [found.kind for found in lookup.artifacts(org_id, document_id)] == ["markdown"]
         assert lookup.artifact_paths(org_id, document_id) == {"markdown": f"{org_id}/m"}
 

@@ -84,7 +84,7 @@ def test_documents_are_found_by_beginnings_of_words(org_id: UUID, query: str, fo
 def test_a_document_is_found_by_its_newest_title(org_id: UUID) -> None:
     document_id = new_document(org_id, "lighthouse.txt", title="Old lighthouse keeping")
     with transaction(org_id):
-        names.rename(org_id, document_id, "New harbour")
+        names.rename(org_id, document_id, {"title": "New harbour"})
     with reading(org_id) as session:
         words = set(session.scalars(select(DocumentWord.word).where(DocumentWord.document_id == document_id)))
     assert words == {"lighthouse", "txt", "new", "harbour"}
@@ -95,7 +95,7 @@ def test_a_document_without_words_gets_them_with_its_next_result(org_id: UUID) -
     document_id = new_document(org_id, "lighthouse.txt", title="Harbour")
     with transaction(org_id) as session:
         session.execute(delete(DocumentWord).where(DocumentWord.document_id == document_id))
-        names.rename(org_id, document_id, "Harbour")
+        names.rename(org_id, document_id, {"title": "Harbour"})
     with reading(org_id) as session:
         words = set(session.scalars(select(DocumentWord.word).where(DocumentWord.document_id == document_id)))
     assert words == {"lighthouse", "txt", "harbour"}

@@ -34,6 +34,7 @@ VALUES = {
     FilterName.STATUS: "failed",
     FilterName.IS: "partly-read",
     FilterName.TAG: "to pay",
+    FilterName.NOTE: "ask Ana",
 }
 
 # Whatever somebody types: any characters, and often those that have a meaning.

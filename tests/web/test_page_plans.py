@@ -5,18 +5,19 @@ The library is that of `make bench BENCH=pages`, smaller: one big org, and many 
 
 import pytest
 from flask import Flask
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, select, text
 
 from bench import _crowd
 from tests.conftest import DatabaseUnderTest
 from tests.plans import DOCUMENTS, fill, judged
 from tests.web.databases import both_databases
 from tests.web.people import HX, People
-from webapp.db import db, reading
+from webapp.db import db, reading, transaction
 from webapp.db.bounded import COUNTED_MAX
 from webapp.documents.model import Document
 from webapp.jobs.model import Job
 from webapp.library import grid, lookup, selection
+from webapp.library.doubts import LEFT_MAX
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
 from webapp.web.ops import job_actions
@@ -103,6 +104,33 @@ def test_the_library_reads_few_rows_in_every_order_and_under_every_filter(crowde
             assert answer.status_code == 200
             if "next_cursor" in answer.text and (cursor := answer.get_json()["next_cursor"]):
                 assert reader.get(f"{path}&cursor={cursor}").status_code == 200
+    assert faults == []
+
+
+# A field of each document that is to be checked, and for half of them a correction of another.
+_FIELDS = """
+    INSERT INTO document_fields (id, org_id, document_id, ordinal, name, value, confidence, check_order)
+    SELECT id, org_id, id, 0, 'Total', '1', 0.5, 0.5 FROM documents
+"""
+_SAID = """
+    INSERT INTO corrections (id, org_id, document_id, target, name, nth, verdict, value, by, at)
+    SELECT id, org_id, id, 'field', 'Date', 0, 'confirmed', '1', 'user:a', created_at
+    FROM documents WHERE size_bytes % 2 = 0
+"""
+
+
+@both_databases
+def test_the_queue_of_doubts_reads_few_rows(crowded: Flask, people: People) -> None:
+    with crowded.app_context(), transaction(everywhere=True) as session:
+        for statement in (_FIELDS, _SAID):
+            session.execute(text(statement))
+    reader = people.program(org="big")
+    with judged(_engine(crowded)) as faults:
+        first = reader.get("/doubts").get_json()
+        assert (first["left"], first["more"]) == (LEFT_MAX, True)
+        second = reader.get(f"/doubts?behind={first['next']['behind']}").get_json()
+        assert second["next"]["behind"] != first["next"]["behind"]
+        assert reader.get("/documents?q=is:corrected").get_json()["documents"]
     assert faults == []
 
 

@@ -134,6 +134,11 @@ class Document(Base):
     # The day that it is of, and what says so: the kind of a field, a mail, or the file's metadata.
     document_date: Mapped[date | None] = mapped_column(Date)
     document_date_from: Mapped[str | None] = mapped_column(Text)
+    # What was found where a person says otherwise: by the fact's name (see webapp/library/facts.py), the values that
+    # its columns would have; NULL where nobody does.
+    found: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    note: Mapped[str | None] = mapped_column(Text)
+    favourite: Mapped[bool | None]
     language: Mapped[str | None] = mapped_column(Text)
     # Nobody who shows a document needs it, and to read 50 of them takes longer than the rest of a page.
     embedding: Mapped[Any | None] = mapped_column(Embedding, deferred=True)
@@ -287,6 +292,8 @@ class DocumentField(Base):
         CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence"),
         UniqueConstraint("document_id", "ordinal"),
         Index("ix_document_fields_org_id_document_id", "org_id", "document_id"),
+        # The queue of those that a person should look at.
+        _partial_index("ix_document_fields_to_check", "org_id", "check_order", "id", where="check_order IS NOT NULL"),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
@@ -303,6 +310,9 @@ class DocumentField(Base):
     normalized: Mapped[str | None] = mapped_column(Text)
     doubt: Mapped[str | None] = mapped_column(Text)
     """The code of what contradicts the value."""
+    check_order: Mapped[float | None] = mapped_column(Float)
+    """When it is its turn to be checked by a person: -1 where something contradicts it, else how sure its reader was;
+    NULL where nobody need look at it, or somebody has."""
 
 
 class DocumentTable(Base):

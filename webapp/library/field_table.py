@@ -5,24 +5,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Row, Table, select
-
-from webapp.batches import batches
-from webapp.db import session
-from webapp.documents.model import Document, DocumentField
-from webapp.library import grid
+from webapp.library import fields, grid
+from webapp.library.fields import ShownField
 from webapp.library.status_filter import StatusFilter
 from webapp.readers.fields.vocabulary import KINDS
 
 DOCUMENTS_MAX = 1_000
 COLUMNS_SHOWN, COLUMNS_MAX = 6, 60
-_IDS_PER_STATEMENT = 500
 _AMOUNTS = frozenset(kind for kind, (_, form) in KINDS.items() if form in {"amount", "tax", "balance"})
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,9})?")
-_fields, _documents = cast(Table, DocumentField.__table__), cast(Table, Document.__table__)
 _CURRENCY = "currency"
 # Shown at first only where there is room: they say less about a document than its total, date or parties.
 _LESS = frozenset(
@@ -58,6 +51,8 @@ class FieldValue:
     doubt: str | None
     """The code of what contradicts it."""
     confidence: float | None
+    verdict: str | None = None
+    """What a person says of it, if anybody does."""
 
     @property
     def plain(self) -> str:
@@ -129,23 +124,26 @@ def _columns(counts: Counter[str]) -> list[FieldColumn]:
 
 
 def _read(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, dict[str, FieldValue]]:
-    wanted = _fields.c["document_id", "kind", "name", "value", "normalized", "page", "doubt", "confidence"]
-    asked = select(*wanted).where(_fields.c.org_id == org_id).order_by(_fields.c.document_id, _fields.c.ordinal)
     found: dict[UUID, dict[str, FieldValue]] = {}
-    for part in batches(ids, _IDS_PER_STATEMENT):
-        for row in session().execute(asked.where(_fields.c.document_id.in_(part))):
-            values, key = found.setdefault(row.document_id, {}), row.kind or row.name
-            values[key] = _joined(values.get(key), row)
+    for document_id, shown in fields.of_documents(org_id, ids).items():
+        values: dict[str, FieldValue] = {}
+        for each in shown:
+            if each.is_found and each.value is not None:
+                key = each.kind or each.name
+                values[key] = _joined(values.get(key), each, each.value)
+        if values:
+            found[document_id] = values
     return found
 
 
-def _joined(before: FieldValue | None, row: Row[*tuple[object, ...]]) -> FieldValue:
-    value = FieldValue(row.value, row.normalized, row.page, row.doubt, row.confidence)
+def _joined(before: FieldValue | None, shown: ShownField, text: str) -> FieldValue:
+    value = FieldValue(text, shown.normalized, shown.page, shown.doubt, shown.confidence, shown.verdict)
     if before is None:
         return value
     # Two parties, or a tax for each rate.
-    doubt = before.doubt or value.doubt
-    return FieldValue(f"{before.text}; {value.text}", f"{before.plain}; {value.plain}", before.page, doubt, None)
+    doubt, verdict = before.doubt or value.doubt, before.verdict if before.verdict == value.verdict else None
+    plain = f"{before.plain}; {value.plain}"
+    return FieldValue(f"{before.text}; {text}", plain, before.page, doubt, None, verdict)
 
 
 def _sorted(rows: Sequence[FieldRow], sort: str) -> list[FieldRow]:

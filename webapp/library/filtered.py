@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Table, and_, false, func, literal_column, 
 
 from webapp.batches import batches
 from webapp.db import session
+from webapp.documents.correction_model import Correction
 from webapp.documents.model import Document
 from webapp.documents.tag_model import DocumentTag, Tag
 from webapp.library import names
@@ -149,8 +150,18 @@ def _with_status(_: UUID, value: str) -> ColumnElement[bool]:
     return listed_as(StatusFilter(filters.status_of(value)))
 
 
-def _in_state(_: UUID, value: str) -> ColumnElement[bool]:
-    return listed_as(StatusFilter(filters.state_of(value)))
+def _in_state(org_id: UUID, value: str) -> ColumnElement[bool]:
+    state = filters.state_of(value)
+    if state == "favourite":
+        return _documents.c.favourite.is_(True)
+    if state == "corrected":
+        corrected = select(_ONE).where(Correction.org_id == org_id, Correction.document_id == _documents.c.id)
+        return corrected.correlate(_documents).limit(_ONE).scalar_subquery() == _ONE
+    return listed_as(StatusFilter(state))
+
+
+def _noted(_: UUID, value: str) -> ColumnElement[bool]:
+    return and_(*(_documents.c.note.icontains(word, autoescape=True) for word in value.split()))
 
 
 def _tagged(org_id: UUID, value: str) -> ColumnElement[bool]:
@@ -171,4 +182,5 @@ _FILTERS: dict[FilterName, Callable[[UUID, str], ColumnElement[bool]]] = {
     FilterName.STATUS: _with_status,
     FilterName.IS: _in_state,
     FilterName.TAG: _tagged,
+    FilterName.NOTE: _noted,
 }

@@ -124,16 +124,6 @@ def published_run(org_id: UUID, document_id: UUID) -> ProcessingRun | None:
     return session().scalar(found.execution_options(populate_existing=True))
 
 
-def fields(org_id: UUID, document_id: UUID) -> Sequence[DocumentField]:
-    """The values that were read from a document, in its order."""
-    return _parts(DocumentField, org_id, document_id, DocumentField.ordinal)
-
-
-def tables(org_id: UUID, document_id: UUID) -> Sequence[DocumentTable]:
-    """The tables that were read from a document, in its order."""
-    return _parts(DocumentTable, org_id, document_id, DocumentTable.ordinal)
-
-
 def artifacts(org_id: UUID, document_id: UUID) -> Sequence[Artifact]:
     """The blobs that processing a document has made."""
     return _parts(Artifact, org_id, document_id, Artifact.kind)

@@ -8,7 +8,7 @@ their words, too.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -91,13 +91,18 @@ def add(org_id: UUID, document_id: UUID, filename: str) -> None:
     _insert(org_id, document_id, words_of(filename))
 
 
-def rename(org_id: UUID, document_id: UUID, title: str | None) -> None:
-    """Let a document be found by a new title, and no longer by the one that it has; called before that changes."""
+def rename(org_id: UUID, document_id: UUID, new_names: Mapping[str, Any]) -> None:
+    """Let a document be found by a new `title` or `filename`, and no longer by the one that it has; called before
+    that changes.
+    """
     row = session().execute(_NAMES, {"org": org_id, "document": document_id}).one_or_none()
-    if row is None or (row.title == title and row[2]):
+    if row is None:
+        return
+    filename, title = new_names.get("filename", row.filename), new_names.get("title", row.title)
+    if (row.filename, row.title) == (filename, title) and row[2]:
         return
     old = words_of(row.filename, row.title) if row[2] else set()
-    new = words_of(row.filename, title)
+    new = words_of(filename, title)
     if old - new:
         session().execute(
             delete(words).where(*_OWN, words.c.word.in_(old - new)), {"org": org_id, "document": document_id}

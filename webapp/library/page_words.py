@@ -15,6 +15,8 @@ from webapp.search.places import find_run, words_of
 
 _log = logging.getLogger(__name__)
 TIMEOUT_SECONDS = 10.0
+# x and y of the four corners of a place.
+_CORNERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,32 @@ def marks_of(page: WordsOfPage, passage: Sequence[str], looked_for: Sequence[str
     boxes = [(_box(page, next(of_word)[0]), key) for key, of_word in groupby(marked, key=lambda each: id(each[0]))]
     wanted = {spoken for typed in looked_for for spoken in words_of(typed)}
     named = {id(word) for word, spoken in marked if spoken in wanted}
-    turned = page.turned % 180 == 90
-    width, height = (page.height, page.width) if turned else (page.width, page.height)
+    width, height = _size(page)
     lines = list(_lines([box for box, _ in boxes]))
     return PageMarks(width, height, lines, [box for box, key in boxes if key in named])
+
+
+def marks_of_value(page: WordsOfPage, polygon: Sequence[float] | None, text: str) -> PageMarks | None:
+    """Where a field's value is: at its place, if its words are there, else where they are found first."""
+    words = set(words_of(text))
+    if polygon and len(polygon) == _CORNERS and page.width > 0 and page.height > 0:
+        inside = {spoken for each in page.words if _is_inside(each, polygon) for spoken in words_of(each.text)}
+        if inside & words:
+            width, height = _size(page)
+            return PageMarks(width, height, [_box(page, Word(text, None, tuple(polygon)))])
+    return marks_of(page, words_of(text))
+
+
+def _is_inside(word: Word, polygon: Sequence[float]) -> bool:
+    if not word.polygon:
+        return False
+    x, y = sum(word.polygon[::2]) / len(word.polygon[::2]), sum(word.polygon[1::2]) / len(word.polygon[1::2])
+    return min(polygon[::2]) <= x <= max(polygon[::2]) and min(polygon[1::2]) <= y <= max(polygon[1::2])
+
+
+def _size(page: WordsOfPage) -> tuple[float, float]:
+    """The size of a page's picture, which may not be upright."""
+    return (page.height, page.width) if page.turned % 180 == 90 else (page.width, page.height)
 
 
 def _by_ocr(providers: Providers, path: str, number: int) -> WordsOfPage | None:

@@ -140,5 +140,6 @@ _VALUES: dict[FilterName, Callable[[UUID, str], list[str]]] = {
     FilterName.AFTER: _years,
     FilterName.PAGES: _one_of("1", "<=5", "10-20", ">100"),
     FilterName.STATUS: _one_of(*sorted(filters.STATUSES)),
-    FilterName.IS: _one_of(*sorted(filters.STATES)),
+    FilterName.IS: _one_of(*sorted((*filters.STATES, *filters.MARKS))),
+    FilterName.NOTE: _one_of(),
 }

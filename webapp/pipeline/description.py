@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from webapp.library.field_dates import DOUBTFUL_FIELD, day_by_fields, day_of
 from webapp.pipeline.markdown import find_headings, unmark
-from webapp.readers.creation import day_of_creation
 from webapp.readers.extraction import Extraction, Field
 from webapp.readers.fields.kinds import KIND_BY_FIELD
 from webapp.readers.filetypes import MAIL_FAMILY, filetype
@@ -15,10 +15,9 @@ from webapp.readers.titles import title_in
 TITLE_CHARACTERS_MAX = 300
 # Nobody looks for a title behind this.
 _HEAD_CHARACTERS = 5_000
-# Where a document's date is from: a field of this kind, the header of a mail, a field that may mean another day, or,
-# where nothing better is there, the file's own metadata. The last two are guesses.
-INVOICE_DATE, MAIL_HEADER, DOUBTFUL_FIELD, METADATA = "invoice_date", "mail", "doubtful_field", "metadata"
-_DAYS = (INVOICE_DATE, "purchase_date", "statement_date", "period_end", "contract_date", "letter_date")
+# Where a document's date is from, if not from a field: the header of a mail, or, where nothing better is there, the
+# file's own metadata. That and a doubtful field are guesses.
+MAIL_HEADER, METADATA = "mail", "metadata"
 GUESSED_DATES = frozenset({DOUBTFUL_FIELD, METADATA})
 
 
@@ -75,19 +74,12 @@ def _kind(fields: Sequence[Field], content_type: str) -> str | None:
 
 def _dates(extraction: Extraction, content_type: str) -> Iterator[tuple[date, str]]:
     """The days that the document may be of, and where each is from, the strongest first."""
-    for kind in _DAYS:
-        for field in extraction.fields:
-            if field.kind == kind and (day := _day(field.normalized)):
-                yield day, DOUBTFUL_FIELD if field.doubt else kind
+    if found := day_by_fields(extraction.fields):
+        yield found
     # A mailbox is of many days.
     if filetype(content_type).family == MAIL_FAMILY and (extraction.page_count or 1) == 1:
         yield from (
-            (day, MAIL_HEADER) for each in extraction.fields if each.name == "Date" and (day := _day(each.value))
+            (day, MAIL_HEADER) for each in extraction.fields if each.name == "Date" and (day := day_of(each.value))
         )
-    if day := _day(extraction.created):
+    if day := day_of(extraction.created):
         yield day, METADATA
-
-
-def _day(said: str | None) -> date | None:
-    day = day_of_creation(said)
-    return date.fromisoformat(day) if day else None

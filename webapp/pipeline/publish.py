@@ -1,6 +1,5 @@
 """The step `publish`: replaces what readers see by the new result, in the transaction that ends the run."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +13,8 @@ from webapp.clock import new_id
 from webapp.db import Base, reading, session
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.page_model import DocumentPage
-from webapp.library import names
+from webapp.library import facts, field_dates, found_fields, names
+from webapp.library.found_fields import share
 from webapp.library.searchable import WORDS
 from webapp.pipeline import replaced
 from webapp.pipeline.artifacts import clear_away
@@ -26,7 +26,7 @@ from webapp.pipeline.extract import keep_extraction, load_extraction
 from webapp.pipeline.source import find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
-from webapp.readers.extraction import Extraction, Field
+from webapp.readers.extraction import Extraction
 from webapp.readers.page_reading import PageReading
 from webapp.readers.versions import OTHERS, is_mark
 from webapp.runs import lifecycle, transitions
@@ -149,33 +149,43 @@ def _store(context: StageContext, result: Result) -> Stored:
     transitions.lock(document_id, org_id)
     if not context.is_first_result:
         _remove_old(org_id, document_id, result.artifacts)
-    changed = index.replace(org_id, document_id, result.chunks, result.stored, _names(result))
+    known = facts.kept(org_id, document_id, _described(result.description))
+    changed = index.replace(org_id, document_id, result.chunks, result.stored, _names(result, known["title"]))
     if len(result.stored) >= LOSS_PASSAGES_MIN and 2 * len(result.chunks) < len(result.stored):
         incidents.record(IncidentName.PASSAGES_LOST, number=len(result.stored) - len(result.chunks))
     values.add(org_id, document_id, result.found_values)
-    _add_fields(org_id, document_id, result.extraction.fields)
+    is_corrected = found_fields.add(org_id, document_id, result.extraction.fields)
     _add_tables(org_id, document_id, result.extraction)
     _add_pages(org_id, document_id, result.description.pages)
     paths = [{"kind": kind, "path": path} for kind, path in result.artifacts.items()]
     _add(Artifact, org_id, document_id, paths)
-    _describe(context, result)
+    _describe(context, result, known)
+    if is_corrected:
+        field_dates.follow(org_id, document_id)
     return Stored(details={"added": changed.added, "kept": changed.kept, "removed": changed.removed})
 
 
-def _names(result: Result) -> DocumentNames:
+def _names(result: Result, title: str | None) -> DocumentNames:
     """The document's title and languages, with which its passages are indexed."""
     pages = {page.number: page.language for page in result.extraction.pages if page.language}
-    return DocumentNames(title=result.description.title, language=result.extraction.language, page_languages=pages)
+    return DocumentNames(title=title, language=result.extraction.language, page_languages=pages)
 
 
-def _describe(context: StageContext, result: Result) -> None:
+def _described(description: Description) -> dict[str, Any]:
+    """The facts that were found."""
+    return {
+        "title": description.title,
+        "title_is_guess": description.title_is_guess,
+        "kind": description.kind,
+        "document_date": description.document_date,
+        "document_date_from": description.document_date_from,
+    }
+
+
+def _describe(context: StageContext, result: Result, facts_known: Mapping[str, Any]) -> None:
     extraction, described = result.extraction, result.description
     known: dict[str, Any] = {
-        "title": described.title,
-        "title_is_guess": described.title_is_guess,
-        "kind": described.kind,
-        "document_date": described.document_date,
-        "document_date_from": described.document_date_from,
+        **facts_known,
         "page_count": extraction.page_count,
         "pages_read": described.pages_read,
         "reading": described.reading.value,
@@ -189,7 +199,7 @@ def _describe(context: StageContext, result: Result) -> None:
         del known["warnings"], known["locked_parts"]
     if result.embedding is not None:
         known |= {"embedding": result.embedding, "embedding_model": result.model}
-    names.rename(context.org_id, context.document_id, described.title)
+    names.rename(context.org_id, context.document_id, {"title": known["title"]})
     row = {"org": context.org_id, "document": context.document_id, **{f"to_{name}": known[name] for name in known}}
     session().execute(_described_by(*known), row)
 
@@ -223,25 +233,6 @@ def _add(table: type[Base], org_id: UUID, document_id: UUID, rows: Sequence[Mapp
         session().execute(insert(cast(Table, table.__table__)), [{**own, **row} for row in rows])
 
 
-def _add_fields(org_id: UUID, document_id: UUID, fields: Sequence[Field]) -> None:
-    rows = [
-        {
-            "id": new_id(),
-            "ordinal": ordinal,
-            "name": field.name,
-            "value": field.value,
-            "confidence": _share(field.confidence),
-            "page": field.page,
-            "polygon": _finite(field.polygon),
-            "kind": field.kind,
-            "normalized": field.normalized,
-            "doubt": field.doubt,
-        }
-        for ordinal, field in enumerate(fields)
-    ]
-    _add(DocumentField, org_id, document_id, rows)
-
-
 def _add_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> None:
     rows = [
         {
@@ -265,20 +256,8 @@ def _add_pages(org_id: UUID, document_id: UUID, pages: Sequence[PageReading]) ->
             "reading": page.reading.value,
             "reason": page.reason.value if page.reason else None,
             "by_ocr": page.by_ocr,
-            "sure_share": _share(page.sure_share),
+            "sure_share": share(page.sure_share),
         }
         for page in pages
     ]
     _add(DocumentPage, org_id, document_id, rows)
-
-
-def _share(confidence: float | None) -> float | None:
-    """A confidence between 0 and 1, as the table's CHECK demands; None for NaN."""
-    if confidence is None or math.isnan(confidence):
-        return None
-    return min(1.0, max(0.0, confidence))
-
-
-def _finite(polygon: Sequence[float] | None) -> list[Any] | None:
-    """A polygon without infinite numbers, which JSON can't express."""
-    return list(polygon) if polygon and all(math.isfinite(number) for number in polygon) else None

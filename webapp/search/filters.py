@@ -26,6 +26,7 @@ class FilterName(StrEnum):
     STATUS = "status"
     IS = "is"
     TAG = "tag"
+    NOTE = "note"
 
 
 _UNQUOTABLE = re.compile(r'["\u201c-\u201f\u00ab\u00bb\x00-\x1f\x7f-\x9f]')
@@ -64,6 +65,8 @@ STATES = {
     "kept": "kept",
 }
 """What a document can be, beside its status: the filter `is:` and the status that it stands for."""
+MARKS = ("favourite", "corrected")
+"""What a person can have made of a document, also values of `is:`."""
 STATUSES = frozenset({status.lower() for status in DocumentStatus} | set(STATES.values()))
 
 
@@ -137,8 +140,11 @@ def status_of(value: str) -> str:
 
 
 def state_of(value: str) -> str:
-    """The status that `is:` stands for."""
-    status = STATES.get(value.lower().replace("_", "-"))
+    """The status that `is:` stands for, or one of the MARKS."""
+    state = value.lower().replace("_", "-")
+    if state in MARKS:
+        return state
+    status = STATES.get(state)
     if status is None:
         raise BadValue
     return status
@@ -158,7 +164,7 @@ def tag_of(value: str) -> str:
 
 
 def name_of(value: str) -> str:
-    """Words of a file's name or title."""
+    """Words of a file's name or title, or of a note."""
     if not any(map(str.isalnum, value)):
         raise BadValue
     return value
@@ -174,4 +180,5 @@ _CHECKS: dict[FilterName, Callable[[str], object]] = {
     FilterName.STATUS: status_of,
     FilterName.IS: state_of,
     FilterName.TAG: tag_of,
+    FilterName.NOTE: name_of,
 }

@@ -17,25 +17,37 @@ from webapp.web.cookies import init_cookies
 from webapp.web.csrf import init_csrf
 from webapp.web.document import (
     audio_pages,
+    cell_pages,
     change_pages,
     connection_pages,
     document_pages,
+    field_correction_pages,
     page_view_pages,
     password_pages,
     picture_pages,
     reading_pages,
     searchable_pages,
+    table_file_pages,
 )
 from webapp.web.errors import Problem, init_errors
 from webapp.web.exposure import init_exposure
 from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
 from webapp.web.http_workers import http_worker_pages
-from webapp.web.library import field_pages, library_pages, reprocess_pages, upload_pages
+from webapp.web.library import doubt_pages, field_pages, library_pages, reprocess_pages, upload_pages
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
 from webapp.web.long_polls import init_long_polls
-from webapp.web.ops import audit_pages, health, job_actions, job_pages, ops_pages, stage_pages, throughput_pages
+from webapp.web.ops import (
+    audit_pages,
+    correction_export_pages,
+    health,
+    job_actions,
+    job_pages,
+    ops_pages,
+    stage_pages,
+    throughput_pages,
+)
 from webapp.web.ops.metrics import init_metrics
 from webapp.web.parameters import init_parameters
 from webapp.web.query_mistakes import init_mistakes
@@ -49,9 +61,13 @@ _PAGES = (
     api_pages,
     audio_pages,
     audit_pages,
+    cell_pages,
     change_pages,
     connection_pages,
+    correction_export_pages,
     document_pages,
+    doubt_pages,
+    field_correction_pages,
     field_pages,
     health,
     htmx,
@@ -71,6 +87,7 @@ _PAGES = (
     session_pages,
     stage_pages,
     suggestion_pages,
+    table_file_pages,
     throughput_pages,
     token_pages,
     upload_pages,

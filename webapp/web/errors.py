@@ -62,6 +62,8 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "This document was processed again meanwhile",
         "The part that you asked for belongs to an earlier result, which is gone. Begin again with the new one.",
     ),
+    "found_anew": ("This was read again meanwhile", "Another value was found. Look at it again."),
+    "name_occurs_twice": ("The name occurs more than once", "Name the field by its number."),
     409: ("Not possible right now", "The present state of things does not allow it."),
     "lease_lost": (
         "The lease has ended",

@@ -28,8 +28,9 @@ _VALUES = {
     FilterName.AFTER: "after: takes a year, a month or a day, as in after:2026 or after:2026-03-31.",
     FilterName.PAGES: "pages: takes a number or a range, as in pages:12, pages:>100, pages:<=5 or pages:10-20.",
     FilterName.STATUS: "status: takes processing, ready, partly_read, kept, failed or timed_out.",
-    FilterName.IS: "is: takes partly-read or kept.",
+    FilterName.IS: "is: takes partly-read, kept, favourite or corrected.",
     FilterName.TAG: 'tag: takes the name of a tag, as in tag:tax or tag:"to pay".',
+    FilterName.NOTE: 'note: takes words of a note, as in note:deposit or note:"ask Ana".',
 }
 
 

@@ -1,10 +1,14 @@
 """Documents, runs and their parts as JSON."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from webapp.documents.model import Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.documents.correction_model import Correction
+from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.page_model import DocumentPage
+from webapp.library.fields import ShownField
 from webapp.library.intake import Ingested
+from webapp.library.tables import ShownTable
 from webapp.pipeline.description import GUESSED_DATES
 from webapp.readers.page_reading import Reading
 from webapp.search.model import Chunk
@@ -12,17 +16,32 @@ from webapp.search.query import Hit
 from webapp.web.document_view import DocumentView
 
 
-def field_json(field: DocumentField) -> dict[str, Any]:
-    """A named value for programs."""
+def field_json(field: ShownField, who: Mapping[str, str]) -> dict[str, Any]:
+    """A named value for programs; `who` has the names of those who corrected."""
     return {
+        "ordinal": field.ordinal,
         "name": field.name,
+        "nth": field.nth,
         "value": field.value,
+        "found": field.found,
         "confidence": field.confidence,
         "page": field.page,
         "polygon": field.polygon,
         "kind": field.kind,
         "normalized": field.normalized,
         "doubt": field.doubt,
+        "correction": correction_json(field.correction, who) if field.correction else None,
+    }
+
+
+def correction_json(correction: Correction, who: Mapping[str, str]) -> dict[str, Any]:
+    """What a person says of a value; `found` is what they saw."""
+    return {
+        "id": correction.id,
+        "verdict": correction.verdict,
+        "found": correction.found,
+        "by": who.get(correction.by),
+        "at": correction.at,
     }
 
 
@@ -37,14 +56,19 @@ def page_json(page: DocumentPage) -> dict[str, Any]:
     }
 
 
-def table_json(table: DocumentTable) -> dict[str, Any]:
-    """A table for programs."""
+def table_json(table: ShownTable, who: Mapping[str, str]) -> dict[str, Any]:
+    """A table for programs. Rows and columns count from 0."""
     return {
+        "number": table.number,
         "page": table.page,
         "caption": table.caption,
         "rows": table.rows,
-        "columns": table.columns,
-        "values": [{"row": row, "column": column, "value": value} for row, column, value in table.values or ()],
+        "columns": list(table.columns) or None,
+        "values": [{"row": row, "column": column, "value": value} for row, column, value in table.values],
+        "corrections": [
+            {"row": row, "column": column, "value": table.rows[row][column], **correction_json(each, who)}
+            for (row, column), each in table.said.items()
+        ],
     }
 
 
@@ -98,6 +122,8 @@ def document_json(view: DocumentView) -> dict[str, Any]:
         "parent_id": document.parent_id,
         "path_in_parent": document.path_in_parent,
         "folder": document.folder,
+        "note": document.note,
+        "favourite": bool(document.favourite),
         "status": document.status,
         "page_count": document.page_count,
         "pages_read": document.pages_read,

@@ -56,6 +56,8 @@ class DocumentJson(TypedDict):
     parent_id: Annotated[UUID | None, Meta(description="The container (archive, mail) that it lies in.")]
     path_in_parent: str | None
     folder: str | None
+    note: str | None
+    favourite: bool
     status: DocumentStatus
     page_count: int | None
     pages_read: int | None
@@ -72,12 +74,21 @@ class DocumentJson(TypedDict):
     run: RunJson | None
 
 
+class OwnFactJson(TypedDict):
+    """What was found where a person says otherwise; who said it, and when."""
+
+    found: str | None
+    by: str
+    at: Time
+
+
 class WholeDocumentJson(DocumentJson):
     """All about one document."""
 
     counts: Annotated[dict[str, int], Meta(description="How many fields, tables, chunks, … it has.")]
     searchable_pdf: bool
     tags: list[str]
+    corrected: Annotated[dict[str, OwnFactJson], Meta(description="What a person says: title, filename, kind, date.")]
 
 
 class DocumentListJson(TypedDict):
@@ -148,51 +159,6 @@ class UploadJson(TypedDict):
 
     documents: list[UploadedJson]
     rejected: list[RejectedFileJson]
-
-
-class FieldJson(TypedDict):
-    """A value with a name, such as an invoice number."""
-
-    name: str
-    value: str | None
-    confidence: float | None
-    page: int | None
-    polygon: Polygon
-    kind: str | None
-    normalized: str | None
-    doubt: str | None
-
-
-class FieldsJson(TypedDict):
-    """The fields of a document."""
-
-    run_id: UUID | None
-    fields: list[FieldJson]
-
-
-class CellJson(TypedDict):
-    """A cell's value in a form that programs read: a number with a point, a date as YYYY-MM-DD."""
-
-    row: int
-    column: int
-    value: Any
-
-
-class TableJson(TypedDict):
-    """A table: rows of cells."""
-
-    page: int | None
-    caption: str | None
-    rows: list[Any]
-    columns: list[Any] | None
-    values: list[CellJson]
-
-
-class TablesJson(TypedDict):
-    """The tables of a document."""
-
-    run_id: UUID | None
-    tables: list[TableJson]
 
 
 class PassageJson(TypedDict):

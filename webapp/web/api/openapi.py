@@ -19,6 +19,7 @@ _CONVERTER = re.compile(r"<(?:(?P<type>\w+):)?(?P<name>\w+)>")
 _PATH_TYPES: Mapping[str | None, dict[str, Any]] = {
     "uuid": {"type": "string", "format": "uuid"},
     "int": {"type": "integer", "minimum": 0},
+    "path": {"type": "string", "minLength": 1},
     None: {"type": "string"},
 }
 _NEEDS = {

@@ -56,6 +56,8 @@ PARAMETERS: Mapping[str, Parameter] = {
     "window": Parameter("The time that is shown.", {"type": "string", "enum": ["24h", "30d"]}),
     "action": Parameter("Lines of this action."),
     "stage": Parameter("Jobs of this stage."),
+    "edit": Parameter("The table whose cells lead to forms."),
+    "behind": Parameter("Skip the queue up to here: the `behind` of an earlier answer."),
     "code": Parameter("Failures with this error."),
     "resolution": Parameter("Failures that ended like this.", _one_of(Resolution)),
 }
@@ -68,11 +70,14 @@ ELSEWHERE: Mapping[tuple[str, str], Parameter] = {
     ("page_view.show", "passage"): Parameter("The passage that is marked.", _UUID),
     ("fields.show", "sort"): Parameter("The key of a column; with a minus in front in falling order."),
     ("fields.download", "sort"): Parameter("The key of a column; with a minus in front in falling order."),
+    ("fields.workbook", "sort"): Parameter("The key of a column; with a minus in front in falling order."),
+    ("fields.lines", "sort"): Parameter("The key of a column; with a minus in front in falling order."),
 }
 """By endpoint and name."""
 PAGES_ONLY: Mapping[str, tuple[str, ...]] = {
     "document.show": ("part", "page", "run", "passage", "words", "q"),
     "document.status": ("view",),
+    "document.tables": ("edit",),
 }
 """Parameters that change nothing in what programs are answered."""
 

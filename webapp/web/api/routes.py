@@ -10,6 +10,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
 
+from webapp.web.api import correction_answers as corrected
 from webapp.web.api import document_answers as docs
 from webapp.web.api import ops_answers as ops
 from webapp.web.api import search_answers as found
@@ -17,12 +18,19 @@ from webapp.web.http_workers.requests import ClaimBody, FailBody, HeartbeatBody
 
 JSON = "application/json"
 ANY_FILE = "application/octet-stream"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 class DocumentChange(TypedDict):
-    """What a document should have; an empty list takes all tags away."""
+    """What a document should have. An empty list takes all tags away; null lets hold what was found, "" is for none."""
 
     tags: NotRequired[list[str]]
+    title: NotRequired[Annotated[str, Meta(max_length=300)] | None]
+    filename: NotRequired[str | None]
+    document_date: NotRequired[str | None]
+    kind: NotRequired[str | None]
+    note: NotRequired[Annotated[str, Meta(max_length=10_000)] | None]
+    favourite: NotRequired[bool]
 
 
 class Password(TypedDict):
@@ -74,8 +82,8 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "upload.create": Described("Upload one or many files", docs.UploadJson, form=_FILES),
         "document.show": Described("Get a document", docs.WholeDocumentJson),
         "document.status": Described("Get how far the processing of a document is", docs.StatusJson),
-        "document.fields": Described("List the fields of a document", docs.FieldsJson),
-        "document.tables": Described("List the tables of a document", docs.TablesJson),
+        "document.fields": Described("List the fields of a document", corrected.FieldsJson),
+        "document.tables": Described("List the tables of a document", corrected.TablesJson),
         "document.chunks": Described("List the passages of a document", docs.ChunksJson),
         "connections.show": Described("List the connections of a document, the surest first", docs.ConnectionsJson),
         "document.parts": Described("List the files in a container", docs.PartsJson),
@@ -92,6 +100,16 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "audio.srt": Described("Download the transcript as SubRip subtitles", media="application/x-subrip"),
         "audio.text": Described("Download the transcript as plain text", media="text/plain"),
         "change.change": Described("Change a document", docs.WholeDocumentJson, body=DocumentChange),
+        "field_correction.put": Described(
+            "Correct or confirm a field", corrected.CorrectedFieldJson, body=corrected.SayingJson
+        ),
+        "field_correction.delete": Described("Let what was found of a field hold again", status=204),
+        "field_correction.remove": Described("Take back a correction", status=204),
+        "cell.put": Described("Correct or confirm a cell", corrected.TableJson, body=corrected.SayingJson),
+        "cell.delete": Described("Let what was found of a cell hold again", status=204),
+        "table_file.as_csv": Described("Download a table as CSV", media="text/csv"),
+        "table_file.as_xlsx": Described("Download a table as an Excel workbook", media=XLSX),
+        "doubts.show": Described("Get the field that is to be checked next", corrected.DoubtsJson),
         "document.reprocess": Described(
             "Reprocess a document", docs.StatusJson, 202, body=Spoken, is_body_required=False
         ),
@@ -101,6 +119,8 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "reprocess.matching": Described("Reprocess all documents that match", docs.QueuedJson, 202),
         "fields.show": Described("List the fields of many documents as a table", docs.FieldTableJson),
         "fields.download": Described("Download the fields of many documents as CSV", media="text/csv"),
+        "fields.workbook": Described("Download the fields of many documents as an Excel workbook", media=XLSX),
+        "fields.lines": Described("Download the fields of many documents as JSON Lines", media="application/jsonl"),
     },
     "Search": {
         "search.show": Described("Search passages", found.SearchAnswerJson),
@@ -131,6 +151,7 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         ),
         "reprocess.reembed": Described("Make new vectors where they are of an earlier model", docs.QueuedJson, 202),
         "reprocess.read_again": Described("Read documents again that an earlier reader read", ops.RereadingJson, 202),
+        "correction_export.show": Described("Download all corrections as JSON Lines", media="application/jsonl"),
         "throughput.show": Described("Get how many jobs ended", ops.ThroughputJson),
         "security.show": Described("List the security log", ops.SecurityLogJson),
         "security.people": Described("List the people of the organisation", ops.PersonListJson),
@@ -159,9 +180,15 @@ PAGES_ONLY = frozenset(
         "account.sign_in_link",
         "api.show",
         "api.openapi",
+        "cell.edit",
+        "cell.say",
+        "change.change_details",
         "change.change_tags",
         "document.confirm_delete",
         "document.delete",
+        "doubts.say",
+        "field_correction.say",
+        "field_correction.undo",
         "htmx.script",
         "library.index",
         "mcp.serve",

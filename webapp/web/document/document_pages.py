@@ -15,14 +15,18 @@ from webapp.documents.kinds import is_recording
 from webapp.documents.model import Document
 from webapp.documents.states import RunTrigger
 from webapp.library import deletion, lookup
+from webapp.library import fields as shown_fields
+from webapp.library import tables as shown_tables
 from webapp.library.pages import page_readings
 from webapp.providers.spoken import SPOKEN
 from webapp.readers.filetypes import filetype
 from webapp.runs import lifecycle, transitions
 from webapp.search import passages
+from webapp.search.filters import KINDS
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
-from webapp.web.document import hit_steps, part_list, recordings, results, text_view
+from webapp.web.document import field_list, hit_steps, part_list, recordings, results, text_view
+from webapp.web.document.changes import shown_facts
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
 from webapp.web.document_view import DocumentView
@@ -84,7 +88,7 @@ def status(document_id: UUID) -> Response:
     asked = request.args.get("view")
     if asked == "page":
         found = find(document_id)
-        response = fragments.replacing("document/_status.html", **_context(found))
+        response = fragments.replacing("document/_status.html", **context_of(found))
         view = found.view
     else:
         view = view_of(document_id)
@@ -114,8 +118,12 @@ def fields(document_id: UUID) -> Response:
     """Named values, with their pages and how sure the reader was."""
     org = org_id()
     with reading(org):
-        found, shown = find(document_id), lookup.fields(org, document_id)
-    return show_section(found, "fields", lambda: {"fields": [shapes.field_json(one) for one in shown]}, fields=shown)
+        found, shown = find(document_id), shown_fields.of_document(org, document_id)
+        who = actors.names(org, [one.correction.by for one in shown if one.correction])
+    part = field_list.part(document_id, shown, number_in_query("start") or 0)
+    return show_section(
+        found, "fields", lambda: {"fields": [shapes.field_json(one, who) for one in shown]}, who=who, **part
+    )
 
 
 @pages.get("/tables")
@@ -123,8 +131,17 @@ def tables(document_id: UUID) -> Response:
     """Tables as rows of cells."""
     org = org_id()
     with reading(org):
-        found, shown = find(document_id), lookup.tables(org, document_id)
-    return show_section(found, "tables", lambda: {"tables": [shapes.table_json(one) for one in shown]}, tables=shown)
+        found, shown = find(document_id), shown_tables.of_document(org, document_id)
+        who = actors.names(org, [one.by for one in (*shown.lost, *(x for t in shown.tables for x in t.said.values()))])
+    return show_section(
+        found,
+        "tables",
+        lambda: {"tables": [shapes.table_json(one, who) for one in shown.tables]},
+        tables=shown.tables,
+        lost=shown.lost,
+        who=who,
+        edited=number_in_query("edit"),
+    )
 
 
 @pages.get("/chunks")
@@ -256,7 +273,7 @@ def answer_changed(document_id: UUID, status: int) -> Response:
     if (asked_from := request.form.get("from")) in {"library", "part"}:
         response = fragments.replacing("library/_row.html", row=view, is_part_shown=asked_from == "part")
     else:
-        response = fragments.replacing("document/_live.html", **_context(find(document_id)))
+        response = fragments.replacing("document/_live.html", **context_of(find(document_id)))
     return fragments.trigger(response, "document-changed")
 
 
@@ -266,7 +283,7 @@ def confirm_delete(document_id: UUID) -> Response:
     """The page that asks before deleting, for browsers without scripts."""
     with reading(org_id()):
         found = find(document_id)
-    return make_response(render_template("document/delete.html", **_context(found)))
+    return make_response(render_template("document/delete.html", **context_of(found)))
 
 
 @pages.post("/delete")
@@ -308,7 +325,7 @@ def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Re
         section=name,
         section_url=results.own_address(),
         sections=_sections(found),
-        **_context(found),
+        **context_of(found),
         **content,
     )
 
@@ -349,12 +366,16 @@ def _why_kept(document: Document) -> Sentence:
     return sentences.kept(because, filetype(document.content_type).label)
 
 
-def _context(found: ShownResult) -> dict[str, Any]:
+def context_of(found: ShownResult) -> dict[str, Any]:
+    """What the fragments around a section show."""
     return {
         "document": found.document,
         "has_words": found.has_words,
         "live": found.view,
         "part_count": found.counts["parts"],
+        "own_facts": found.own_facts,
+        "shown_facts": shown_facts(found.document),
+        "kinds": sorted(KINDS),
         "tags": found.tags,
         "known_tags": found.known_tags,
         "page_counts": found.pages,

@@ -7,17 +7,19 @@ another run's result has taken its place, that part is refused: the two would no
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from flask import request, url_for
 
+from webapp.accounts import actors
 from webapp.db import reading
 from webapp.documents.model import Document
 from webapp.jobs.states import JobStatus
-from webapp.library import lookup, tags
+from webapp.library import corrections, lookup, tags
+from webapp.library.corrections import Target
 from webapp.library.searchable import WORDS
 from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search import connections, passages
@@ -40,6 +42,15 @@ class PageCounts:
 
 
 @dataclass(frozen=True)
+class OwnFact:
+    """What was found where a person says otherwise; who said it, and when."""
+
+    found: str | None
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class ShownResult:
     """A document with all that each of its sections shows around its own content."""
 
@@ -56,6 +67,8 @@ class ShownResult:
     """Tags of the org, to be suggested."""
     is_looking: bool = False
     """Whether its connections are still being looked for."""
+    own_facts: Mapping[str, OwnFact] = field(default_factory=dict)
+    """What a person says of it, beside what was found, by the names of the facts."""
 
     @property
     def document(self) -> Document:
@@ -77,7 +90,8 @@ class ShownResult:
     def json(self) -> dict[str, Any]:
         """All about the document, for programs."""
         whole = {"counts": self.counts, "searchable_pdf": self.has_words, "tags": list(self.tags)}
-        return {**document_json(self.view), **whole}
+        own = {name: {"found": fact.found, "by": fact.by, "at": fact.at} for name, fact in self.own_facts.items()}
+        return {**document_json(self.view), **whole, "corrected": own}
 
     def cursor(self, start: int) -> str | None:
         """What asks for the part from number `start` on, of this result and no other."""
@@ -124,6 +138,7 @@ def find(document_id: UUID) -> ShownResult:
         }
         tag_names, known_tags = tags.of_document(org, document_id), tags.known(org)
         is_looking = published is not None and _is_looking(published.id)
+        own = _own_facts(view.document)
     return ShownResult(
         view,
         published.finished_at if published else None,
@@ -134,6 +149,7 @@ def find(document_id: UUID) -> ShownResult:
         tag_names,
         known_tags,
         is_looking,
+        own,
     )
 
 
@@ -142,6 +158,15 @@ def _is_looking(run_id: UUID) -> bool:
     return (
         job is not None and job.stage == DETECT_CONNECTIONS and job.status in {JobStatus.PENDING, JobStatus.PROCESSING}
     )
+
+
+def _own_facts(document: Document) -> dict[str, OwnFact]:
+    if not document.found:
+        return {}
+    said = corrections.of_document(document.org_id, document.id, Target.FACT)
+    known = actors.names(document.org_id, [each.by for each in said])
+    found = document.found
+    return {each.name: OwnFact(found[each.name][each.name], known.get(each.by, ""), each.at) for each in said}
 
 
 def view_of(document_id: UUID) -> DocumentView:

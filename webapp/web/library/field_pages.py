@@ -1,27 +1,23 @@
-"""GET /fields: the fields of many documents as one table, for people and programs; GET /fields.csv: as a file."""
+"""GET /fields: the fields of many documents as one table; GET /fields.csv, .xlsx, .jsonl: as a file."""
 
-import csv
-import io
-import re
+import json
 from dataclasses import dataclass
+from typing import Any
 
 from flask import Blueprint, Response, make_response, request, url_for
 
 from webapp.db import reading_late
-from webapp.library.field_table import DOCUMENTS_MAX, FieldRow, FieldTable, field_table
+from webapp.library.field_table import DOCUMENTS_MAX, FieldRow, FieldTable, FieldValue, field_table
 from webapp.library.status_filter import StatusFilter
+from webapp.library.typed_cells import plain
 from webapp.search.grammar import Mistake
-from webapp.web import fragments
+from webapp.web import fragments, sheets
 from webapp.web.access import org_id
 from webapp.web.library.library_pages import asked_folder, choice
 from webapp.web.query_mistakes import sentence
 from webapp.web.reads import may_be_late
 
 pages = Blueprint("fields", __name__)
-
-# Spreadsheets compute what begins like this, unless it is a number.
-_FORMULA = re.compile(r"[=+\-@\t\r]")
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -72,26 +68,58 @@ def download() -> Response:
 
     Where more documents match than the table has, the file's name says so.
     """
+    table = _query().read()
+    rows = (
+        [row.filename, *(each.plain if each else "" for each in _values(table, row)), _link(row)] for row in table.rows
+    )
+    return _file(table, sheets.as_csv([_heading(table), *rows]), "csv", sheets.CSV)
+
+
+@pages.get("/fields.xlsx")
+def workbook() -> Response:
+    """The same as a workbook: amounts are numbers, dates are days."""
+    table = _query().read()
+    rows = [
+        [row.filename, *(plain(each.plain) if each else None for each in _values(table, row)), _link(row)]
+        for row in table.rows
+    ]
+    return _file(table, sheets.as_xlsx(_heading(table), rows), "xlsx", sheets.XLSX)
+
+
+@pages.get("/fields.jsonl")
+def lines() -> Response:
+    """A line of JSON for each document, with page, confidence and link; without `field` all its fields."""
     query = _query()
     table = query.read()
-    written = io.StringIO()
-    writer = csv.writer(written)
-    writer.writerow(["File", *(_harmless(column.name) for column in table.chosen), "Link"])
+    wanted = set(query.chosen)
+    written = []
     for row in table.rows:
-        values = [row.values.get(column.key) for column in table.chosen]
-        link = url_for("document.fields", document_id=row.document_id, _external=True)
-        writer.writerow([_harmless(row.filename), *(_harmless(each.plain) if each else "" for each in values), link])
-    # The mark tells Excel that it is UTF-8.
-    response = make_response(("\ufeff" + written.getvalue()).encode())
-    response.headers["Content-Type"] = "text/csv; charset=utf-8"
-    name = f"fields-newest-{DOCUMENTS_MAX}.csv" if table.is_cut else "fields.csv"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+        whole = _row_json(row)
+        found = {key: value for key, value in whole["fields"].items() if not wanted or key in wanted}
+        written.append(
+            json.dumps({**whole, "id": str(row.document_id), "fields": found, "link": _link(row)}, ensure_ascii=False)
+        )
+    return _file(table, "".join(f"{line}\n" for line in written).encode(), "jsonl", "application/jsonl")
+
+
+def _heading(table: FieldTable) -> list[str]:
+    return ["File", *(column.name for column in table.chosen), "Link"]
+
+
+def _values(table: FieldTable, row: FieldRow) -> list[FieldValue | None]:
+    return [row.values.get(column.key) for column in table.chosen]
+
+
+def _link(row: FieldRow) -> str:
+    return url_for("document.fields", document_id=row.document_id, _external=True)
+
+
+def _file(table: FieldTable, content: bytes, ending: str, content_type: str) -> Response:
+    name = f"fields-newest-{DOCUMENTS_MAX}" if table.is_cut else "fields"
+    response = make_response(content)
+    response.headers["Content-Type"] = content_type
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
     return response
-
-
-def _harmless(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def _answer(query: FieldQuery, table: FieldTable, mistake: str | None = None) -> Response:
@@ -114,7 +142,7 @@ def _json(table: FieldTable) -> dict[str, object]:
     }
 
 
-def _row_json(row: FieldRow) -> dict[str, object]:
+def _row_json(row: FieldRow) -> dict[str, Any]:
     values = {
         key: {
             "value": value.text,
@@ -122,6 +150,7 @@ def _row_json(row: FieldRow) -> dict[str, object]:
             "page": value.page,
             "confidence": value.confidence,
             "doubt": value.doubt,
+            "verdict": value.verdict,
         }
         for key, value in row.values.items()
     }

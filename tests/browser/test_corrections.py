@@ -1,0 +1,114 @@
+"""People correct: with keys and a script at two widths, and by forms alone where no script runs."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import samples
+from tests.browser.conftest import NewPage
+from tests.browser.server import Visit
+from tests.browser.test_journey import READY, row, upload
+from tests.browser.test_without_script import FAULTS
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+BILL = (
+    "Mill & Sons Ltd", "12 Harbour Road, Lisbon", "", "INVOICE", "", "Invoice number: KX-4711",
+    "Invoice date: 4 March 2026", "", "Net amount: 100.00 EUR", "VAT 20 %: 20.00 EUR", "Total: 999.00 EUR",
+)  # fmt: skip
+WITH_HTMX = "() => Boolean(document.querySelector('main [hx-get]')?.['htmx-internal-data'])"
+COPIED = "navigator.clipboard.readText()"
+
+
+def looks_right(page: Page) -> None:
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(FAULTS) == []
+
+
+@pytest.fixture
+def bill(working: Visit, open_page: NewPage, tmp_path: Path) -> str:
+    """The address of a bill whose sums contradict each other."""
+    files = {"bill.pdf": samples.lines_pdf(BILL), "prices.csv": b"Item,Amount\n=1+1,10.00\nRye,12.00\n"}
+    page = open_page(working)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        upload(page, tmp_path / name)
+        expect(row(page, name)).to_have_attribute("data-status", "ready", timeout=READY)
+    page.get_by_role("link", name="prices.csv").click()
+    page.locator("#tab-tables").click()
+    page.context.grant_permissions(["clipboard-read"])
+    page.get_by_role("button", name="Copy").click()
+    assert page.evaluate(COPIED) == "Item\tAmount\n'=1+1\t10.00\nRye\t12.00"
+    page.locator("#edit-table-1").click()
+    page.wait_for_url("**edit=1**")
+    page.wait_for_function(WITH_HTMX)
+    page.locator("#cell-1-2-1-edit").click()
+    page.locator("#cell-1-2-1-value").fill("13.00")
+    page.keyboard.press("Enter")
+    expect(page.locator("#cell-1-2-1")).to_contain_text("13.00")
+    expect(page.locator("#cell-1-2-1-edit")).to_be_focused()
+    looks_right(page)
+    page.goto("/")
+    page.get_by_role("link", name="bill.pdf").click()
+    return page.url
+
+
+def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:
+    page = open_page(working, bill)
+    page.wait_for_function(WITH_HTMX)
+    page.locator("#edit-details").click()
+    page.locator("#own-title").fill("Harbour bill")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Harbour bill")
+    looks_right(page)
+    page.goto(f"{bill}/fields")
+    page.wait_for_function(WITH_HTMX)
+    total = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Total"))
+    total.get_by_label("Edit: Total").click()
+    page.keyboard.press("Tab")
+    page.keyboard.type("much")
+    page.keyboard.press("Enter")
+    expect(total.get_by_role("alert")).to_contain_text("must be an amount")
+    expect(total.get_by_role("textbox")).to_be_focused()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("120.00")
+    page.keyboard.press("Enter")
+    expect(total).to_contain_text("Corrected")
+    looks_right(page)
+    page.goto("/doubts")
+    page.wait_for_function(WITH_HTMX)
+    expect(page.locator("#doubt-name")).to_have_text("Net amount")
+    expect(page.locator("svg.leaf-marks rect")).to_have_count(1)
+    looks_right(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#doubt-name")).to_have_text("Tax 20 %")
+    expect(page.get_by_role("button", name="Right")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.type("x")
+    page.keyboard.press("Escape")
+    expect(page.locator("#doubt-value")).to_have_value("20.00 EUR")
+    page.keyboard.press("Escape")
+    expect(page.locator("#doubt")).to_contain_text("Nothing to check")
+    expect(page.locator("#doubt")).to_contain_text("3 checked, 33 %")
+    page.locator("#go-library").click()
+    page.locator("#filter-q").fill("is:corrected harbour")
+    expect(row(page, "bill.pdf")).to_be_visible()
+
+
+def test_without_a_script(working: Visit, bill: str, open_page: NewPage) -> None:
+    page = open_page(working, bill, java_script_enabled=False)
+    page.locator("#favourite").click()
+    expect(page.locator("#favourite")).to_have_attribute("aria-pressed", "true")
+    page.goto(f"{bill}/fields")
+    page.get_by_label("Confirm: Invoice number").click()
+    expect(page.get_by_label("Undo: Invoice number")).to_be_visible()
+    page.get_by_label("Edit: Total").click()
+    page.get_by_role("textbox", name="Total").fill("much")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("must be an amount")
+    page.goto("/doubts")
+    page.locator("#doubt-skip").click()
+    expect(page.locator("#doubt-name")).to_have_text("Tax 20 %")
+    page.locator("#doubt-absent").click()
+    expect(page.locator("#doubt-name")).to_have_text("Total")

@@ -1,0 +1,137 @@
+"""GET and POST /doubts: fields that a person should look at, one after the other, beside the pages that they are on."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from flask import Blueprint, Response, jsonify, make_response, redirect, render_template, request, url_for
+
+from webapp.db import reading
+from webapp.documents.model import Document
+from webapp.library import correcting, doubts, fields, lookup
+from webapp.library.doubts import NoPlace, Progress, QueuePlace
+from webapp.library.fields import ShownField
+from webapp.library.page_words import PageMarks, marks_of_value, page_words
+from webapp.library.pictures import has_pictures
+from webapp.library.searchable import WORDS
+from webapp.library.typed_values import WrongValue
+from webapp.web import fragments, shapes
+from webapp.web.access import get_document, org_id, services
+from webapp.web.document import said
+from webapp.web.document.field_correction_pages import say_of_field
+from webapp.web.errors import Problem
+
+pages = Blueprint("doubts", __name__)
+
+
+@dataclass(frozen=True)
+class ShownDoubt:
+    """The field that is to be checked, its document, and its page."""
+
+    document: Document
+    field: ShownField
+    place: QueuePlace | None
+    page: int | None
+    """The page whose picture can be shown."""
+    words_path: str | None
+
+    def marks(self) -> PageMarks | None:
+        """Where the value is on the page."""
+        if self.page is None or self.field.found is None:
+            return None
+        known = page_words(services().providers, self.document, self.page, self.words_path)
+        return marks_of_value(known, self.field.polygon, self.field.found) if known else None
+
+
+@pages.get("/doubts")
+def show() -> Response:
+    """The field that comes next: contradictions first, then the least sure. `behind` leaves out what was skipped."""
+    behind = _behind(request.args.get("behind", ""))
+    with reading(org_id()):
+        shown, progress = _next(behind), doubts.progress(org_id())
+    if fragments.is_for_program():
+        return jsonify(_as_json(shown, progress))
+    return _page(shown, progress, behind)
+
+
+@pages.post("/doubts")
+def say() -> Response:
+    """What a person says of the field; the next one follows."""
+    form = request.form
+    document_id, nth, behind = (
+        form.get("document", type=UUID),
+        form.get("nth", type=int),
+        _behind(form.get("behind", "")),
+    )
+    saying, name = said.in_form(), form.get("name", "")
+    if document_id is None or nth is None or saying is None:
+        raise Problem(422, detail="Name the document and the field.")
+    get_document(document_id)
+    try:
+        say_of_field(document_id, lambda all_: correcting.find_nth(all_, name, nth), saying)
+    except WrongValue as wrong:
+        return _answer_wrong(document_id, name, nth, said.sentence(wrong), behind)
+    if not fragments.wants_fragment():
+        return make_response(redirect(url_for(".show", behind=behind), 303))
+    with reading(org_id()):
+        shown, progress = _next(behind), doubts.progress(org_id())
+    return _page(shown, progress, behind)
+
+
+def _answer_wrong(document_id: UUID, name: str, nth: int, sentence: str, behind: QueuePlace | None) -> Response:
+    """The same field again, with what was typed and why it can't be."""
+    org = org_id()
+    with reading(org):
+        document, place = get_document(document_id), _behind(request.form.get("place", ""))
+        field = correcting.find_nth(fields.of_document(org, document_id), name, nth)
+        shown, progress = _shown(document, field, place), doubts.progress(org)
+    response = _page(shown, progress, behind, wrong=sentence, typed=request.form.get("value", ""))
+    if fragments.wants_fragment():
+        return fragments.invalid(response, "#doubt")
+    response.status_code = 422
+    return response
+
+
+def _next(behind: QueuePlace | None) -> ShownDoubt | None:
+    org = org_id()
+    doubt = doubts.first(org, behind)
+    document = lookup.get(org, doubt.document_id) if doubt else None
+    if doubt is None or document is None:
+        return None
+    shown = fields.of_document(org, document.id)
+    return _shown(document, next(each for each in shown if each.ordinal == doubt.ordinal), doubt.place)
+
+
+def _shown(document: Document, field: ShownField, place: QueuePlace | None) -> ShownDoubt:
+    page = field.page or (1 if document.page_count == 1 else None)
+    words_path = lookup.artifact_paths(document.org_id, document.id).get(WORDS)
+    return ShownDoubt(document, field, place, page if has_pictures(document) else None, words_path)
+
+
+def _page(shown: ShownDoubt | None, progress: Progress, behind: QueuePlace | None, **more: str) -> Response:
+    template = "doubts/_doubt.html" if fragments.wants_fragment() else "doubts/page.html"
+    marks = shown.marks() if shown else None
+    return make_response(
+        render_template(template, doubt=shown, progress=progress, marks=marks, behind=behind, **more),
+    )
+
+
+def _as_json(shown: ShownDoubt | None, progress: Progress) -> dict[str, object]:
+    found = shown and {
+        "document": shapes.brief_json(shown.document),
+        "field": shapes.field_json(shown.field, {}),
+        "behind": str(shown.place),
+    }
+    return {
+        "left": progress.left,
+        "more": progress.is_more,
+        "checked": progress.checked,
+        "untouched_share": progress.untouched_share,
+        "next": found,
+    }
+
+
+def _behind(text: str) -> QueuePlace | None:
+    try:
+        return QueuePlace.parse(text) if text else None
+    except NoPlace as error:
+        raise Problem(422, detail="behind must be what an earlier answer gave.") from error
