@@ -36,6 +36,8 @@ _VALUES: dict[str, Any] = {
     "document_processing_jobs.locked_by": None,
     "document_processing_jobs.completed_at": None,
     "document_processing_jobs.operation_id": None,
+    "operations.action": "tag",
+    "operations.state": "SUCCEEDED",
     "document_processing_jobs.resolution": None,
     "document_processing_jobs.resolved_at": None,
     "connections.kind": "similar",
