@@ -36,6 +36,10 @@ FOR_OPS = {
     "reprocess.reembed",
     "security.show",
     "security.people",
+    "bin.confirm_empty",
+    "bin.empty",
+    "deletion.confirm_purge",
+    "deletion.purge",
 }
 FOR_OPERATORS = {"stages.pause", "stages.pause_all", "stages.resume", "stages.resume_all", "stages.limit"}
 FOR_MONITORS = {"health.prometheus"}
@@ -50,7 +54,7 @@ FOR_WORKERS = {
     "http_worker.fail",
     "http_worker.release",
 }
-FOR_WRITERS = {"document.confirm_delete", "reprocess.confirm"}
+FOR_WRITERS = {"deletion.confirm_delete", "reprocess.confirm"}
 FOR_PEOPLE = {
     "account.sign_out",
     "account.show",

@@ -46,7 +46,7 @@ KEPT = "status = 'READY' AND pages_read = 0"
 NOT_KEPT = "status <> 'READY' OR pages_read IS NULL OR pages_read <> 0"
 # Ready, and some of its text is missing or may be wrong.
 PARTLY_READ = "status = 'READY' AND reading = 'in_part'"
-# What lies in the bin is in no list: the indexes of the library leave it out, and who reads them says so in these words.
+# What lies in the bin is in no list: the indexes of the library leave it out, and who reads them says so like this.
 IN_LIBRARY = "deleted_at IS NULL"
 IN_BIN = "deleted_at IS NOT NULL"
 READY = f"status = 'READY' AND {IN_LIBRARY}"
@@ -114,9 +114,7 @@ class Document(Base):
         # Tells the models that an org's vectors are of, without reading all documents.
         _index_without_bin("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
         # Finds what an earlier reader read, of all orgs, without reading all documents.
-        _index_without_bin(
-            "ix_documents_read_by", "read_by", "org_id", "id", "reread_for", where="status = 'READY'"
-        ),
+        _index_without_bin("ix_documents_read_by", "read_by", "org_id", "id", "reread_for", where="status = 'READY'"),
         # Counts the documents of an org that were queued for some versions.
         # Finds those whose passages are yet to be found by their words, after an upgrade.
         _partial_index("ix_documents_words_by", "id", where="words_by IS NULL"),

@@ -28,9 +28,7 @@ class Operation(Base):
     __table_args__ = (
         CheckConstraint("action IN ('tag', 'untag', 'delete', 'restore', 'reprocess')", name="action"),
         CheckConstraint("state IN ('QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'STOPPED')", name="state"),
-        CheckConstraint(
-            "(state IN ('SUCCEEDED', 'FAILED', 'STOPPED')) = (finished_at IS NOT NULL)", name="finished"
-        ),
+        CheckConstraint("(state IN ('SUCCEEDED', 'FAILED', 'STOPPED')) = (finished_at IS NOT NULL)", name="finished"),
         UniqueConstraint("org_id", "id"),
     )
 
@@ -55,9 +53,7 @@ class OperationItem(Base):
 
     __tablename__ = "operation_items"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["org_id", "operation_id"], ["operations.org_id", "operations.id"], ondelete="CASCADE"
-        ),
+        ForeignKeyConstraint(["org_id", "operation_id"], ["operations.org_id", "operations.id"], ondelete="CASCADE"),
         belongs_to_document(),
         Index("ix_operation_items_org_id_document_id", "org_id", "document_id"),
     )

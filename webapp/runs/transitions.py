@@ -5,7 +5,7 @@ locks that document's row; on SQLite the whole transaction is the lock. Each tra
 state: when it hits no row, somebody else was quicker, and nothing else is done.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -31,9 +31,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from webapp.batches import batches
 from webapp.clock import after, new_id, now
 from webapp.db import session
 from webapp.documents import events
+from webapp.documents.binned import in_library
 from webapp.documents.kinds import are_recordings
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import (
@@ -45,14 +47,15 @@ from webapp.documents.states import (
     RunState,
     RunTrigger,
 )
+from webapp.jobs.model import Job
+from webapp.jobs.states import JobStatus
 
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 _ERROR_CHARACTERS_MAX = 2000
 # The tables instead of their classes: the ORM takes longer than the database.
 _runs, _documents = cast(Table, ProcessingRun.__table__), cast(Table, Document.__table__)
 _ADD = insert(_runs)
-# A job that follows a run ends long before so many later runs have ended.
-_FOLLOWED_RUNS_MAX = 10
+_IDS_PER_STATEMENT = 500
 
 
 class DocumentMissing(LookupError):
@@ -181,6 +184,15 @@ def state_of(run_id: UUID) -> RunState | None:
     return None if state is None else RunState(state)
 
 
+def shown_state(document_id: UUID) -> RunState | None:
+    """The state of the newest run of those from which a document's status follows."""
+    shown = select(ProcessingRun.state).where(
+        ProcessingRun.document_id == document_id, ProcessingRun.trigger.not_in(QUIET_TRIGGERS)
+    )
+    state = session().scalar(shown.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc()).limit(1))
+    return None if state is None else RunState(state)
+
+
 def newest_of(document_id: UUID) -> UUID | None:
     """The id of a document's newest run."""
     return session().scalar(_newest_first(_runs_of(document_id)).limit(1))
@@ -236,10 +248,23 @@ def live_of(document_id: UUID) -> list[UUID]:
     return list(session().scalars(_newest_first(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)))))
 
 
-def with_work_left(document_id: UUID) -> list[UUID]:
-    """The runs of a document that may have live jobs, newest first: those alive, and the last that succeeded."""
-    succeeded = _runs_of(document_id).where(ProcessingRun.state == RunState.SUCCEEDED)
-    return [*live_of(document_id), *session().scalars(_newest_first(succeeded).limit(_FOLLOWED_RUNS_MAX))]
+def live_among(document_ids: Collection[UUID]) -> list[LiveRun]:
+    """The runs of these documents that have not ended, in the order of the documents' ids."""
+    runs = select(ProcessingRun.id, ProcessingRun.org_id, ProcessingRun.document_id)
+    runs = runs.where(ProcessingRun.state.in_(_LIVE)).order_by(ProcessingRun.document_id, ProcessingRun.id)
+    parts = batches(sorted(document_ids), _IDS_PER_STATEMENT)
+    return [
+        LiveRun(*row) for part in parts for row in session().execute(runs.where(ProcessingRun.document_id.in_(part)))
+    ]
+
+
+def with_work_left(document_ids: Collection[UUID]) -> list[UUID]:
+    """The runs of these documents that are alive or have live jobs, in the order of the documents' ids."""
+    has_job = exists().where(Job.run_id == ProcessingRun.id, Job.status.in_((JobStatus.PENDING, JobStatus.PROCESSING)))
+    runs = select(ProcessingRun.id).where(or_(ProcessingRun.state.in_(_LIVE), has_job))
+    runs = runs.order_by(ProcessingRun.document_id, ProcessingRun.id)
+    parts = batches(sorted(document_ids), _IDS_PER_STATEMENT)
+    return [run for part in parts for run in session().scalars(runs.where(ProcessingRun.document_id.in_(part)))]
 
 
 def content_type(org_id: UUID, document_id: UUID) -> str:
@@ -249,7 +274,7 @@ def content_type(org_id: UUID, document_id: UUID) -> str:
 
 
 def lock(document_id: UUID, org_id: UUID | None = None) -> None:
-    """Lock the document's row, as everybody does who changes its runs; DocumentMissing."""
+    """Lock the document's row, as everybody does who queues runs or changes it; DocumentMissing, also in the bin."""
     if session().scalar(_LOCK_DOCUMENT, {"document": document_id, "org": org_id}) is None:
         raise DocumentMissing(f"document {document_id} does not exist")
 
@@ -363,7 +388,7 @@ _SET_DOCUMENT_STATUS = (
 _LOCK_DOCUMENT = (
     select(_documents.c.id)
     .where(_documents.c.id == bindparam("document", type_=Uuid()))
-    .where(func.coalesce(bindparam("org", type_=Uuid()), _documents.c.org_id) == _documents.c.org_id)
+    .where(func.coalesce(bindparam("org", type_=Uuid()), _documents.c.org_id) == _documents.c.org_id, in_library)
     .with_for_update()
 )
 _LOCK = (

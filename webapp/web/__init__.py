@@ -18,6 +18,7 @@ from webapp.web.document import (
     audio_pages,
     change_pages,
     connection_pages,
+    deletion_pages,
     document_pages,
     page_view_pages,
     password_pages,
@@ -31,7 +32,7 @@ from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
 from webapp.web.http_workers import http_worker_pages
 from webapp.web.http_workers.long_polls import init_long_polls
-from webapp.web.library import field_pages, library_pages, reprocess_pages, upload_pages
+from webapp.web.library import bin_pages, field_pages, library_pages, reprocess_pages, upload_pages
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
 from webapp.web.ops import audit_pages, health, job_actions, job_pages, ops_pages, stage_pages, throughput_pages
@@ -47,8 +48,10 @@ _PAGES = (
     account_pages,
     audio_pages,
     audit_pages,
+    bin_pages,
     change_pages,
     connection_pages,
+    deletion_pages,
     document_pages,
     field_pages,
     health,

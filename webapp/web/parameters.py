@@ -18,6 +18,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "upload.create": ("language", "bulk"),
     "reprocess.confirm": ("q", "folder", "status"),
     "reprocess.matching": ("q", "folder", "status"),
+    "bin.show": ("cursor",),
+    "deletion.remove": ("purge",),
     "document.show": ("part", "page", "run", "passage", "words", "q"),
     "document.status": ("view",),
     "document.chunks": (*_LIST, "passage"),

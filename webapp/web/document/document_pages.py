@@ -4,29 +4,28 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, jsonify, make_response, redirect, request, url_for
 
 from webapp.accounts import actors
-from webapp.accounts.audit import Action
-from webapp.db import reading, transaction
+from webapp.db import reading
 from webapp.documents import events
 from webapp.documents.kinds import is_recording
 from webapp.documents.model import Document
 from webapp.documents.states import RunTrigger
-from webapp.library import deletion, lookup
+from webapp.library import lookup
 from webapp.library.pages import page_readings
 from webapp.providers.spoken import SPOKEN
 from webapp.readers.filetypes import filetype
 from webapp.runs import lifecycle, transitions
 from webapp.search import passages
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
-from webapp.web.access import get_document, org_id, principal, services, writers_only
+from webapp.web.access import get_document, org_id, principal, services
 from webapp.web.document import hit_steps, part_list, recordings, results, text_view
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
 from webapp.web.errors import Problem
 from webapp.web.rates import count_reprocess, reprocess_left
-from webapp.web.security_log import note, note_download
+from webapp.web.security_log import note_download
 from webapp.web.sentences import Sentence
 from webapp.web.shapes import run_json, status_json
 from webapp.web.spoken_language import as_checkpoint, asked_language
@@ -236,45 +235,6 @@ def answer_changed(document_id: UUID, status: int) -> Response:
     return fragments.trigger(response, "document-changed")
 
 
-@pages.get("/delete")
-@writers_only
-def confirm_delete(document_id: UUID) -> Response:
-    """The page that asks before deleting, for browsers without scripts."""
-    with reading(org_id()):
-        found = find(document_id)
-    return make_response(render_template("document/delete.html", **_context(found)))
-
-
-@pages.post("/delete")
-def delete(document_id: UUID) -> Response:
-    """Deleting for browsers, whose forms know no DELETE."""
-    document = get_document(document_id)
-    _delete(document_id)
-    flash(render_template("document/_deleted.txt", document=document).strip(), "success")
-    return make_response(redirect(url_for("library.index"), 303))
-
-
-@pages.delete("")
-def remove(document_id: UUID) -> Response:
-    """Delete the document and its blobs."""
-    _delete(document_id)
-    return Response(status=204)
-
-
-def _delete(document_id: UUID) -> None:
-    found, org = services(), org_id()
-    get_document(document_id)
-    for folders_of_parts in deletion.delete_parts(found.queue, org, document_id):
-        blobs.remove_folders(found.providers.blobs, folders_of_parts)
-    with transaction(org):
-        known = lookup.get(org, document_id)
-        folders = deletion.delete_document(found.queue, org, document_id)
-        if known is None or folders is None:
-            raise Problem(404)
-        note(Action.DOCUMENT_DELETED, f"document:{document_id}", filename=known.filename)
-    blobs.remove_folders(found.providers.blobs, folders)
-
-
 def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Response:
     """Answer a tab: the whole page, or for HTMX the tab with its surroundings, so that all is of one result."""
     return fragments.answer(
@@ -331,6 +291,7 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "has_words": found.has_words,
         "live": found.view,
         "part_count": found.counts["parts"],
+        "bin_days": services().settings.limits.bin_days,
         "tags": found.tags,
         "known_tags": found.known_tags,
         "page_counts": found.pages,
