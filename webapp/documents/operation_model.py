@@ -21,7 +21,7 @@ from webapp.db import Base, Json, UtcDateTime
 from webapp.documents.model import belongs_to_document
 
 
-class Operation(Base):
+class BulkOperation(Base):
     """Work on many documents, done by a job of its own; `wanted` says which documents, and with which tags."""
 
     __tablename__ = "operations"
