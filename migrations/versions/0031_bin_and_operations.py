@@ -98,8 +98,8 @@ def _create_operations() -> None:
         sa.Column("matched", sa.Integer(), nullable=False),
         sa.Column("done", sa.Integer(), nullable=False),
         sa.Column("failed", sa.Integer(), nullable=False),
-        sa.Column("result", Json, nullable=True),
         sa.Column("undo_of", sa.Uuid(), nullable=True),
+        sa.Column("job_id", sa.Uuid(), nullable=False),
         sa.Column("requested_by", sa.Text(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("finished_at", UtcDateTime(), nullable=True),
@@ -136,6 +136,7 @@ def _create_operations() -> None:
         ),
         sa.PrimaryKeyConstraint("operation_id", "document_id", name="pk_operation_items"),
     )
+    op.create_index("ix_operations_org_id_undo_of", "operations", ["org_id", "undo_of"])
     op.create_index("ix_operation_items_org_id_document_id", "operation_items", ["org_id", "document_id"])
     if op.get_bind().dialect.name == "postgresql":
         for table in ("operations", "operation_items"):

@@ -29,10 +29,10 @@ _MOVING = re.compile(r'"(?:updated_at|age|seconds)": [^,}]+')
 
 
 @pytest.fixture
-def shelf(app: Flask, people: People) -> Iterator[Program]:
+def shelf(app: Flask, people: People) -> Program:
     """A program of the ops; passages need no model here."""
     use_hashed_words(app)
-    yield people.program("ops")
+    return people.program("ops")
 
 
 def _two(app: Flask, ops: Program) -> tuple[str, str]:

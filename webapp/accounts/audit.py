@@ -48,6 +48,7 @@ class Action(StrEnum):
     DOCUMENT_RESTORED = "document_restored"
     DOCUMENT_PURGED = "document_purged"
     BIN_EMPTIED = "bin_emptied"
+    BULK_BEGUN = "bulk_begun"
     DOCUMENT_UNLOCKED = "document_unlocked"
     WORK_STOPPED = "work_stopped"
     WORK_RESUMED = "work_resumed"

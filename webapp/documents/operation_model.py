@@ -30,6 +30,7 @@ class BulkOperation(Base):
         CheckConstraint("state IN ('QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'STOPPED')", name="state"),
         CheckConstraint("(state IN ('SUCCEEDED', 'FAILED', 'STOPPED')) = (finished_at IS NOT NULL)", name="finished"),
         UniqueConstraint("org_id", "id"),
+        Index("ix_operations_org_id_undo_of", "org_id", "undo_of"),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
@@ -41,8 +42,8 @@ class BulkOperation(Base):
     matched: Mapped[int] = mapped_column(Integer)
     done: Mapped[int] = mapped_column(Integer, default=0)
     failed: Mapped[int] = mapped_column(Integer, default=0)
-    result: Mapped[dict[str, Any] | None] = mapped_column(Json)
     undo_of: Mapped[UUID | None] = mapped_column(Uuid)
+    job_id: Mapped[UUID] = mapped_column(Uuid)
     requested_by: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

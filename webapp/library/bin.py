@@ -6,7 +6,7 @@ locks the document, which is refused in the bin.
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -75,32 +75,52 @@ class BinContents:
 
 def delete(queue: JobQueue, org_id: UUID, document_id: UUID, by: str) -> bool:
     """Put a document into the bin with all that lies in it, and cancel work on it; False where it is not there."""
+    return document_id in delete_many(queue, org_id, [document_id], by)
+
+
+def delete_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], by: str) -> list[UUID]:
+    """The same for several; those of them that were in the library, in the order of their ids."""
     with transaction(org_id):
-        ids = deletion.stopped(queue, org_id, [document_id])
-        changed = _put_in(org_id, document_id, ids, by)
-        if document_id not in changed:
-            return False
-        for run in transitions.live_among(changed):
+        # All jobs are ended before any document is locked.
+        deleted_with = _put_in(org_id, deletion.stopped(queue, org_id, ids), by)
+        for run in transitions.live_among(deleted_with):
             lifecycle.cancel_run(queue, org_id, run.document_id, run.id, by)
-        names.forget(org_id, changed)
-        hidden.hide(org_id, changed)
-        failures.set_aside(changed)
-        return True
+        names.forget(org_id, deleted_with)
+        hidden.hide(org_id, deleted_with)
+        failures.set_aside(deleted_with)
+        return sorted(deleted_with.keys() & set(ids))
 
 
-def _put_in(org_id: UUID, document_id: UUID, ids: Sequence[UUID], by: str) -> set[UUID]:
+def _put_in(org_id: UUID, ids: Sequence[UUID], by: str) -> dict[UUID, UUID]:
+    """The documents that were put into the bin, each with the one that it was deleted with."""
     d = _documents.c
     these = d.org_id == org_id, d.id.in_(ids), in_library
     # In the order of their ids, as all do who lock several documents.
-    locked = session().scalars(select(d.id).where(*these).order_by(d.id).with_for_update()).all()
-    if document_id not in locked:
-        return set()
-    change = update(_documents).where(d.org_id == org_id, d.id.in_(locked))
-    session().execute(change.values(deleted_at=now(), deleted_by=by, deleted_with=document_id, updated_at=d.updated_at))
-    return set(locked)
+    locked = session().execute(select(d.id, d.parent_id).where(*these).order_by(d.id).with_for_update()).all()
+    parents = {row.id: row.parent_id for row in locked}
+    deleted_with = {each: _outermost(each, parents) for each in parents}
+    parts: dict[UUID, list[UUID]] = {}
+    for each, root in deleted_with.items():
+        parts.setdefault(root, []).append(each)
+    alone = [root for root, some in parts.items() if len(some) == 1]
+    values = {"deleted_at": now(), "deleted_by": by, "updated_at": d.updated_at}
+    change = update(_documents).where(d.org_id == org_id).values(values)
+    session().execute(change.where(d.id.in_(alone)).values(deleted_with=d.id))
+    for root, some in parts.items():
+        if len(some) > 1:
+            session().execute(change.where(d.id.in_(some)).values(deleted_with=root))
+    return deleted_with
 
 
-def restore(services: Services, org_id: UUID, document_id: UUID) -> Restored:
+def _outermost(document_id: UUID, parents: Mapping[UUID, UUID | None]) -> UUID:
+    """The container that it lies in, on any level, of those that are deleted; or itself."""
+    above = parents[document_id]
+    while above is not None and above in parents:
+        document_id, above = above, parents[above]
+    return document_id
+
+
+def restore(queue: JobQueue, org_id: UUID, document_id: UUID, max_attempts: int) -> Restored:
     """Bring a document back with all that was deleted with it.
 
     One whose first result was cancelled with it gets a new run. What came into the library meanwhile may be connected
@@ -116,7 +136,7 @@ def restore(services: Services, org_id: UUID, document_id: UUID) -> Restored:
             names.remember(org_id, ids)
             hidden.show(org_id, ids)
             failures.take_up(ids)
-            _go_on(services, org_id, ids)
+            _go_on(queue, org_id, ids, max_attempts)
         return outcome
 
 
@@ -135,7 +155,7 @@ def _take_out(org_id: UUID, document_id: UUID) -> tuple[Restored, list[UUID]]:
     return Restored.DONE, ids
 
 
-def _go_on(services: Services, org_id: UUID, ids: Sequence[UUID]) -> None:
+def _go_on(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int) -> None:
     """Queue what the deletion has cancelled."""
     published: list[tuple[UUID, UUID]] = []
     for part in batches(ids, _IDS_PER_STATEMENT):
@@ -146,30 +166,29 @@ def _go_on(services: Services, org_id: UUID, ids: Sequence[UUID]) -> None:
                 published.append((document_id, run_id))
             elif transitions.shown_state(document_id) is RunState.CANCELLED:
                 lifecycle.queue_run(
-                    services.queue,
+                    queue,
                     org_id,
                     document_id,
                     RunTrigger.REPROCESS,
-                    max_attempts=services.settings.queue.job_max_attempts,
+                    max_attempts=max_attempts,
                     priority=Priority.PERSON if len(ids) == 1 else Priority.BULK,
                 )
-    _connect_again(services, org_id, published)
+    _connect_again(queue, org_id, published, max(_CONNECT_ATTEMPTS, max_attempts))
 
 
-def _connect_again(services: Services, org_id: UUID, published: Sequence[tuple[UUID, UUID]]) -> None:
-    attempts = max(_CONNECT_ATTEMPTS, services.settings.queue.job_max_attempts)
+def _connect_again(queue: JobQueue, org_id: UUID, published: Sequence[tuple[UUID, UUID]], max_attempts: int) -> None:
     jobs = [
         NewJob(
             org_id=org_id,
             run=LiveRun(run_id, org_id, document_id),
             stage=DETECT_CONNECTIONS,
-            max_attempts=attempts,
+            max_attempts=max_attempts,
             priority=Priority.BACKGROUND,
         )
         for document_id, run_id in published
     ]
     if jobs:
-        services.queue.enqueue(jobs)
+        queue.enqueue(jobs)
 
 
 def find_contents(org_id: UUID, sha256: str) -> UUID | None:

@@ -286,11 +286,16 @@ def _find_in_bin(services: Services, org_id: UUID, sha256: str) -> Ingested | No
     """The document with these bytes that lay in the bin, restored."""
     with db.reading(org_id):
         document_id = library_bin.find_contents(org_id, sha256)
-    if document_id is None or library_bin.restore(services, org_id, document_id) is not Restored.DONE:
+    if document_id is None or not _restore(services, org_id, document_id):
         # Somebody else was quicker: it is in the library again, or gone.
         return _find(org_id, sha256)
     found = _find(org_id, sha256)
     return replace(found, is_restored=True) if found is not None else None
+
+
+def _restore(services: Services, org_id: UUID, document_id: UUID) -> bool:
+    max_attempts = services.settings.queue.job_max_attempts
+    return library_bin.restore(services.queue, org_id, document_id, max_attempts) is Restored.DONE
 
 
 def _remove(services: Services, path: str) -> None:

@@ -32,7 +32,7 @@ from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
 from webapp.web.http_workers import http_worker_pages
 from webapp.web.http_workers.long_polls import init_long_polls
-from webapp.web.library import bin_pages, field_pages, library_pages, reprocess_pages, upload_pages
+from webapp.web.library import bin_pages, bulk_pages, field_pages, library_pages, reprocess_pages, upload_pages
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
 from webapp.web.ops import audit_pages, health, job_actions, job_pages, ops_pages, stage_pages, throughput_pages
@@ -49,6 +49,7 @@ _PAGES = (
     audio_pages,
     audit_pages,
     bin_pages,
+    bulk_pages,
     change_pages,
     connection_pages,
     deletion_pages,

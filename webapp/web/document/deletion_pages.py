@@ -63,9 +63,9 @@ def remove(document_id: UUID) -> Response:
 @pages.post("/restore")
 def restore(document_id: UUID) -> Response:
     """Take it out of the bin: everything is as it was. Nothing happens to one that is in the library."""
-    org = org_id()
+    org, found = org_id(), services()
     with transaction(org):
-        outcome = library_bin.restore(services(), org, document_id)
+        outcome = library_bin.restore(found.queue, org, document_id, found.settings.queue.job_max_attempts)
         if outcome is Restored.DONE:
             note(Action.DOCUMENT_RESTORED, f"document:{document_id}", filename=get_document(document_id).filename)
     document = get_document(document_id) if outcome in {Restored.DONE, Restored.NOT_THERE} else None
