@@ -210,12 +210,13 @@ def test_a_crash_at_any_commit_loses_nothing_and_does_nothing_twice(
 def _crash_at_each_batch(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Die once before and once after the commit of each batch; the job goes to the next worker each time."""
     found = services_of(app)
-    checkpoint = type(found.queue).checkpoint
+    checkpoint, deaths = type(found.queue).checkpoint, 0
     for is_before in (True, False):
         for number in (1, 2, 3):
             with monkeypatch.context() as patched:
                 _die_in_batch(patched, type(found.queue), checkpoint, number, is_before=is_before)
-                _work_until_death(app)
+                deaths += _work_until_death(app)
+    assert deaths >= 2
 
 
 def _die_in_batch(
@@ -237,7 +238,7 @@ def _die_in_batch(
     patched.setattr("webapp.pipeline.steps.StageContext.check", dies_after)
 
 
-def _work_until_death(app: Flask) -> None:
+def _work_until_death(app: Flask) -> bool:
     found = services_of(app)
     with app.app_context():
         found.queue.wake_delayed()
@@ -249,6 +250,8 @@ def _work_until_death(app: Flask) -> None:
             except Crash:
                 with transaction(everywhere=True):
                     assert found.queue.release([lease])
+                return True
+    return False
 
 
 @pytest.mark.slow
@@ -263,6 +266,7 @@ def test_ten_thousand_documents_keep_nobody_waiting(app: Flask, shelf: Program) 
         longest[0] = max(longest[0], time.perf_counter() - start)
         return answer
 
+    operation = ""
     for action, more in (("tag", {"tags": ["many"]}), ("delete", {})):
         body = {"action": action, "query": "", **more}
         begun = timed(partial(shelf.post, "/bulk", json=body))
@@ -283,10 +287,12 @@ def test_ten_thousand_documents_keep_nobody_waiting(app: Flask, shelf: Program) 
 
 def _fill(app: Flask, program: Program) -> None:
     """As many documents as a large selection has, that nothing is to be done for."""
-    rows, runs, org = [], [], program.org_id
+    org = program.org_id
+    rows: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
     for number in range(MANY):
         document_id, run_id = new_id(), new_id()
-        runs.append({"id": run_id, "org_id": org, "document_id": document_id, "state": "CANCELLED"})
+        runs.append({"id": run_id, "org_id": org, "document_id": document_id, "state": "FAILED"})
         rows.append(
             {
                 "id": document_id,
@@ -300,7 +306,7 @@ def _fill(app: Flask, program: Program) -> None:
             }
         )
     with app.app_context(), transaction(org):
-        ended = {"failure_type": "CANCELLED", "trigger": "UPLOAD", "finished_at": utc_now()}
+        ended = {"failure_type": "STEP_FAILED", "trigger": "UPLOAD", "finished_at": utc_now()}
         session().execute(insert(Document), rows)
         session().execute(insert(ProcessingRun), [run | ended for run in runs])
         names.remember(org, [row["id"] for row in rows])

@@ -21,11 +21,11 @@ from webapp.clock import after, now
 from webapp.db import session, transaction
 from webapp.documents.binned import in_library
 from webapp.documents.model import Document
-from webapp.documents.states import LiveRun, RunState, RunTrigger
+from webapp.documents.states import LiveRun, RunTrigger
 from webapp.jobs import failures
 from webapp.jobs.queue import JobQueue, NewJob
 from webapp.jobs.states import Priority
-from webapp.library import deletion, names
+from webapp.library import deletion, lookup, names
 from webapp.runs import lifecycle, transitions
 from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search import hidden
@@ -129,30 +129,48 @@ def restore(queue: JobQueue, org_id: UUID, document_id: UUID, max_attempts: int)
     with transaction(org_id):
         try:
             with session().begin_nested():
-                outcome, ids = _take_out(org_id, document_id)
+                return restore_many(queue, org_id, [document_id], max_attempts)[document_id]
         except IntegrityError:
+            # Uploaded in this very moment.
             return Restored.SAME_FILE
-        if outcome is Restored.DONE:
-            names.remember(org_id, ids)
-            hidden.show(org_id, ids)
-            failures.take_up(ids)
-            _go_on(queue, org_id, ids, max_attempts)
-        return outcome
 
 
-def _take_out(org_id: UUID, document_id: UUID) -> tuple[Restored, list[UUID]]:
+def restore_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int) -> dict[UUID, Restored]:
+    """The same for several, with what became of each."""
+    with transaction(org_id):
+        found = dict.fromkeys(ids, Restored.NOT_THERE) | _whether(org_id, ids)
+        roots = [each for each, outcome in found.items() if outcome is Restored.DONE]
+        d = _documents.c
+        with_them = d.org_id == org_id, d.deleted_with.in_(roots), d.deleted_at.is_not(None)
+        back = list(session().scalars(select(d.id).where(*with_them).order_by(d.id)))
+        values = {"deleted_at": None, "deleted_by": None, "deleted_with": None, "updated_at": d.updated_at}
+        session().execute(update(_documents).where(*with_them).values(values))
+        names.remember(org_id, back)
+        hidden.show(org_id, back)
+        failures.take_up(back)
+        _go_on(queue, org_id, back, max_attempts)
+        return found
+
+
+def _whether(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Restored]:
+    """Whether those of these documents that lie in the bin by themselves may come back; their rows are locked."""
     d = _documents.c
-    own = select(d.parent_id).where(d.org_id == org_id, d.id == document_id, d.deleted_with == document_id)
-    row = session().execute(own.where(d.deleted_at > _GOING).with_for_update()).one_or_none()
-    if row is None:
-        return Restored.NOT_THERE, []
-    if row.parent_id is not None and session().scalar(select(d.id).where(d.id == row.parent_id, in_library)) is None:
-        return Restored.IN_CONTAINER, []
-    with_it = d.org_id == org_id, d.deleted_with == document_id, d.deleted_at.is_not(None)
-    ids = list(session().scalars(select(d.id).where(*with_it).order_by(d.id)))
-    change = update(_documents).where(*with_it)
-    session().execute(change.values(deleted_at=None, deleted_by=None, deleted_with=None, updated_at=d.updated_at))
-    return Restored.DONE, ids
+    own = d.org_id == org_id, d.id.in_(ids), d.deleted_with == d.id, d.deleted_at > _GOING
+    rows = select(d.id, d.parent_id, d.sha256).where(*own).order_by(d.id).with_for_update()
+    locked = session().execute(rows).all()
+    parents = {row.parent_id for row in locked if row.parent_id is not None}
+    open_parents = set(session().scalars(select(d.id).where(d.id.in_(parents), in_library)))
+    uploaded = [row.sha256 for row in locked if row.parent_id is None]
+    there = d.org_id == org_id, d.sha256.in_(uploaded), d.parent_id.is_(None), in_library
+    taken = set(session().scalars(select(d.sha256).where(*there)))
+    found = {}
+    for row in locked:
+        if row.parent_id is not None:
+            found[row.id] = Restored.DONE if row.parent_id in open_parents else Restored.IN_CONTAINER
+        else:
+            found[row.id] = Restored.SAME_FILE if row.sha256 in taken else Restored.DONE
+            taken.add(row.sha256)
+    return found
 
 
 def _go_on(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int) -> None:
@@ -160,19 +178,18 @@ def _go_on(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int
     published: list[tuple[UUID, UUID]] = []
     for part in batches(ids, _IDS_PER_STATEMENT):
         d = _documents.c
-        rows = select(d.id, d.published_run_id).where(d.org_id == org_id, d.id.in_(part))
-        for document_id, run_id in session().execute(rows).all():
-            if run_id is not None:
-                published.append((document_id, run_id))
-            elif transitions.shown_state(document_id) is RunState.CANCELLED:
-                lifecycle.queue_run(
-                    queue,
-                    org_id,
-                    document_id,
-                    RunTrigger.REPROCESS,
-                    max_attempts=max_attempts,
-                    priority=Priority.PERSON if len(ids) == 1 else Priority.BULK,
-                )
+        rows = session().execute(select(d.id, d.published_run_id).where(d.org_id == org_id, d.id.in_(part))).all()
+        published += [(row.id, row.published_run_id) for row in rows if row.published_run_id is not None]
+        unread = [row.id for row in rows if row.published_run_id is None]
+        for document_id in transitions.cancelled_among(lookup.newest_runs(unread)):
+            lifecycle.queue_run(
+                queue,
+                org_id,
+                document_id,
+                RunTrigger.REPROCESS,
+                max_attempts=max_attempts,
+                priority=Priority.PERSON if len(ids) == 1 else Priority.BULK,
+            )
     _connect_again(queue, org_id, published, max(_CONNECT_ATTEMPTS, max_attempts))
 
 

@@ -13,7 +13,6 @@ from webapp.library import tags
 from webapp.library.bin import Restored
 from webapp.runs import lifecycle, transitions
 from webapp.runs.transitions import DocumentMissing
-from webapp.search.filters import BadValue
 
 
 @dataclass(frozen=True)
@@ -53,21 +52,23 @@ def apply(
         case "delete":
             return {each: Change({}) for each in library_bin.delete_many(work.queue, work.org_id, ids, work.by)}
         case "restore":
-            return {each: _restored(work, each) for each in ids}
+            return _restored(work, ids)
         case "reprocess":
             return {each: _again(work, each) for each in ids}
-    found: _Changes = {}
-    for each in ids:
-        wanted = undos[each].get("tags", ()) if each in undos else names
-        change = _tagged(work.org_id, each, wanted, is_added=action == "tag")
-        if change is not None:
-            found[each] = change
-    return found
+    wanted = {
+        each: undos[each].get("tags", ()) if each in undos else names
+        for each in transitions.lock_many(work.org_id, ids)
+    }
+    changed = tags.change_many(work.org_id, wanted, is_added=action == "tag")
+    return {
+        each: Change(error=TOO_MANY_TAGS) if found is None else Change({"tags": found})
+        for each, found in changed.items()
+    }
 
 
-def _restored(work: BulkWork, document_id: UUID) -> Change:
-    outcome = library_bin.restore(work.queue, work.org_id, document_id, work.max_attempts)
-    return Change({}) if outcome is Restored.DONE else Change(error=outcome.value)
+def _restored(work: BulkWork, ids: Sequence[UUID]) -> _Changes:
+    found = library_bin.restore_many(work.queue, work.org_id, ids, work.max_attempts)
+    return {each: Change({}) if outcome is Restored.DONE else Change(error=outcome) for each, outcome in found.items()}
 
 
 def _again(work: BulkWork, document_id: UUID) -> Change:
@@ -86,21 +87,3 @@ def _again(work: BulkWork, document_id: UUID) -> Change:
         priority=Priority.BULK,
     )
     return Change()
-
-
-def _tagged(org_id: UUID, document_id: UUID, names: Sequence[str], *, is_added: bool) -> Change | None:
-    """Add tags, or take them away; None where nothing changes."""
-    try:
-        transitions.lock(document_id, org_id)
-        before = tags.of_document(org_id, document_id)
-        known, wanted = tags.named(before), tags.named(names)
-        changed = [name for word, name in wanted.items() if (word in known) != is_added]
-        if not changed:
-            return None
-        kept = [name for word, name in known.items() if word not in wanted]
-        tags.replace(org_id, document_id, [*before, *changed] if is_added else kept)
-    except BadValue:
-        return Change(error=TOO_MANY_TAGS)
-    except DocumentMissing:
-        return Change(error=GONE)
-    return Change({"tags": changed})

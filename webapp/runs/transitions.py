@@ -5,7 +5,7 @@ locks that document's row; on SQLite the whole transaction is the lock. Each tra
 state: when it hits no row, somebody else was quicker, and nothing else is done.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -184,13 +184,12 @@ def state_of(run_id: UUID) -> RunState | None:
     return None if state is None else RunState(state)
 
 
-def shown_state(document_id: UUID) -> RunState | None:
-    """The state of the newest run of those from which a document's status follows."""
-    shown = select(ProcessingRun.state).where(
-        ProcessingRun.document_id == document_id, ProcessingRun.trigger.not_in(QUIET_TRIGGERS)
-    )
-    state = session().scalar(shown.order_by(ProcessingRun.created_at.desc(), ProcessingRun.id.desc()).limit(1))
-    return None if state is None else RunState(state)
+def cancelled_among(runs: Mapping[UUID, UUID | None]) -> list[UUID]:
+    """Those of these documents, each with a run of its own, whose run was cancelled."""
+    by_run = {run_id: document_id for document_id, run_id in runs.items() if run_id is not None}
+    asked = select(ProcessingRun.id).where(ProcessingRun.state == RunState.CANCELLED)
+    parts = batches(by_run, _IDS_PER_STATEMENT)
+    return [by_run[run_id] for part in parts for run_id in session().scalars(asked.where(ProcessingRun.id.in_(part)))]
 
 
 def newest_of(document_id: UUID) -> UUID | None:
@@ -277,6 +276,13 @@ def lock(document_id: UUID, org_id: UUID | None = None) -> None:
     """Lock the document's row, as everybody does who queues runs or changes it; DocumentMissing, also in the bin."""
     if session().scalar(_LOCK_DOCUMENT, {"document": document_id, "org": org_id}) is None:
         raise DocumentMissing(f"document {document_id} does not exist")
+
+
+def lock_many(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:
+    """Lock these documents, those that are there and not in the bin, in the order of their ids."""
+    d = _documents.c
+    rows = select(d.id).where(d.org_id == org_id, d.id.in_(ids), in_library).order_by(d.id).with_for_update()
+    return list(session().scalars(rows))
 
 
 def _insert(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> UUID:

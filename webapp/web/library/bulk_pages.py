@@ -84,7 +84,7 @@ def index() -> Response:
 
 @pages.post("")
 def begin() -> Response:
-    """Begin an operation: 202 with its address; or say how many documents it is about (`dry_run`, a form's question)."""
+    """Begin an operation: 202 with its address; or say how many documents are meant (`dry_run`, a form's question)."""
     if (request.content_length or 0) > _BODY_BYTES_MAX:
         raise Problem(413, detail=f"Name {bulk.IDS_MAX} ids at most, or a query.")
     is_json = request.is_json
