@@ -14,6 +14,8 @@ from tests.web.people import HTML, HX, JSON, Browser, People, Program
 from tests.web.work import failed
 from webapp.accounts import sessions, tokens
 from webapp.db import reading
+from webapp.library import bulk
+from webapp.library.bulk import BulkAction, BulkRequest
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
 
@@ -185,7 +187,14 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         "token_id": token.id,
         "session_id": session.id,
         "lease_id": uuid4(),
+        "operation_id": _operation(app, theirs.org_id),
     }
+
+
+def _operation(app: Flask, org_id: UUID) -> UUID:
+    with app.app_context():
+        wanted = BulkRequest(BulkAction.TAG, ids=(), tags=("theirs",))
+        return bulk.begin(app.extensions["docmill"].queue, org_id, wanted, "tests")
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:

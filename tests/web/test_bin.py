@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from tests.web.people import People, Program
 from tests.web.shelves import File, read_json, send, services_of, shelve, use_hashed_words, work_off
 from webapp.db import Base, reading, session, transaction
 from webapp.documents.ledger_model import ProviderCall
+from webapp.documents.model import Document
 from webapp.library import bin as library_bin
 from webapp.library import deletion
 from webapp.worker import chores
@@ -246,3 +248,30 @@ def test_only_ops_delete_for_good(app: Flask, shelf: Program, program: Program) 
     assert program.post(f"/documents/{gone}/restore").status_code == 200
     with app.app_context(), reading(program.org_id):
         assert session().scalar(select(func.count()).select_from(ProviderCall)) is not None
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_deleting_and_uploading_the_same_file_at_once(app: Flask, shelf: Program) -> None:
+    """Whoever comes first: no error, no deadlock, and never two documents of one file in the library."""
+    shelve(shelf, GONE)
+    work_off(app)
+    answers: list[int] = []
+
+    def delete() -> None:
+        own = app.test_client()
+        for _ in range(6):
+            there = read_json(own.get("/documents", headers=shelf.headers))["documents"]
+            answers.extend(own.delete(f"/documents/{each['id']}", headers=shelf.headers).status_code for each in there)
+
+    def upload() -> None:
+        own = Program(app.test_client(), shelf.token, shelf.org_id)
+        answers.extend(send(own, GONE).status_code for _ in range(6))
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(each) for each in (delete, upload, upload)]:
+            done.result()
+    assert set(answers) <= {200, 204, 404}
+    shelve(shelf, GONE)
+    assert len(read_json(shelf.get("/documents"))["documents"]) == 1
+    with app.app_context(), reading(shelf.org_id):
+        assert session().scalar(select(func.count()).select_from(Document)) == 1, "it was restored each time"

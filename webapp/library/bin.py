@@ -26,7 +26,7 @@ from webapp.jobs import failures
 from webapp.jobs.queue import JobQueue, NewJob
 from webapp.jobs.states import Priority
 from webapp.library import deletion, lookup, names
-from webapp.runs import lifecycle, transitions
+from webapp.runs import lifecycle, of_documents
 from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search import hidden
 from webapp.services import Services
@@ -83,7 +83,7 @@ def delete_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], by: str) -> 
     with transaction(org_id):
         # All jobs are ended before any document is locked.
         deleted_with = _put_in(org_id, deletion.stopped(queue, org_id, ids), by)
-        for run in transitions.live_among(deleted_with):
+        for run in of_documents.live_among(deleted_with):
             lifecycle.cancel_run(queue, org_id, run.document_id, run.id, by)
         names.forget(org_id, deleted_with)
         hidden.hide(org_id, deleted_with)
@@ -181,7 +181,7 @@ def _go_on(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int
         rows = session().execute(select(d.id, d.published_run_id).where(d.org_id == org_id, d.id.in_(part))).all()
         published += [(row.id, row.published_run_id) for row in rows if row.published_run_id is not None]
         unread = [row.id for row in rows if row.published_run_id is None]
-        for document_id in transitions.cancelled_among(lookup.newest_runs(unread)):
+        for document_id in of_documents.cancelled_among(lookup.newest_runs(unread)):
             lifecycle.queue_run(
                 queue,
                 org_id,

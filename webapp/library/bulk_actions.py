@@ -11,7 +11,7 @@ from webapp.jobs.states import Priority
 from webapp.library import bin as library_bin
 from webapp.library import tags
 from webapp.library.bin import Restored
-from webapp.runs import lifecycle, transitions
+from webapp.runs import lifecycle, of_documents, transitions
 from webapp.runs.transitions import DocumentMissing
 
 
@@ -57,7 +57,7 @@ def apply(
             return {each: _again(work, each) for each in ids}
     wanted = {
         each: undos[each].get("tags", ()) if each in undos else names
-        for each in transitions.lock_many(work.org_id, ids)
+        for each in of_documents.lock_many(work.org_id, ids)
     }
     changed = tags.change_many(work.org_id, wanted, is_added=action == "tag")
     return {

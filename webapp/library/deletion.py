@@ -15,7 +15,7 @@ from webapp.library.contents import folders_without_owner
 from webapp.library.usage import add_stored
 from webapp.provider_errors import ProviderError
 from webapp.providers.ports import BlobStore
-from webapp.runs import transitions
+from webapp.runs import of_documents
 from webapp.search.answers import delete_of_documents
 
 _log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def _of_org(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:
 
 
 def _stop(queue: JobQueue, ids: Collection[UUID]) -> None:
-    for run_id in transitions.with_work_left(ids):
+    for run_id in of_documents.with_work_left(ids):
         queue.cancel_run(run_id)
 
 

@@ -5,7 +5,7 @@ locks that document's row; on SQLite the whole transaction is the lock. Each tra
 state: when it hits no row, somebody else was quicker, and nothing else is done.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -31,7 +31,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from webapp.batches import batches
 from webapp.clock import after, new_id, now
 from webapp.db import session
 from webapp.documents import events
@@ -47,15 +46,12 @@ from webapp.documents.states import (
     RunState,
     RunTrigger,
 )
-from webapp.jobs.model import Job
-from webapp.jobs.states import JobStatus
 
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 _ERROR_CHARACTERS_MAX = 2000
 # The tables instead of their classes: the ORM takes longer than the database.
 _runs, _documents = cast(Table, ProcessingRun.__table__), cast(Table, Document.__table__)
 _ADD = insert(_runs)
-_IDS_PER_STATEMENT = 500
 
 
 class DocumentMissing(LookupError):
@@ -184,14 +180,6 @@ def state_of(run_id: UUID) -> RunState | None:
     return None if state is None else RunState(state)
 
 
-def cancelled_among(runs: Mapping[UUID, UUID | None]) -> list[UUID]:
-    """Those of these documents, each with a run of its own, whose run was cancelled."""
-    by_run = {run_id: document_id for document_id, run_id in runs.items() if run_id is not None}
-    asked = select(ProcessingRun.id).where(ProcessingRun.state == RunState.CANCELLED)
-    parts = batches(by_run, _IDS_PER_STATEMENT)
-    return [by_run[run_id] for part in parts for run_id in session().scalars(asked.where(ProcessingRun.id.in_(part)))]
-
-
 def newest_of(document_id: UUID) -> UUID | None:
     """The id of a document's newest run."""
     return session().scalar(_newest_first(_runs_of(document_id)).limit(1))
@@ -247,25 +235,6 @@ def live_of(document_id: UUID) -> list[UUID]:
     return list(session().scalars(_newest_first(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)))))
 
 
-def live_among(document_ids: Collection[UUID]) -> list[LiveRun]:
-    """The runs of these documents that have not ended, in the order of the documents' ids."""
-    runs = select(ProcessingRun.id, ProcessingRun.org_id, ProcessingRun.document_id)
-    runs = runs.where(ProcessingRun.state.in_(_LIVE)).order_by(ProcessingRun.document_id, ProcessingRun.id)
-    parts = batches(sorted(document_ids), _IDS_PER_STATEMENT)
-    return [
-        LiveRun(*row) for part in parts for row in session().execute(runs.where(ProcessingRun.document_id.in_(part)))
-    ]
-
-
-def with_work_left(document_ids: Collection[UUID]) -> list[UUID]:
-    """The runs of these documents that are alive or have live jobs, in the order of the documents' ids."""
-    has_job = exists().where(Job.run_id == ProcessingRun.id, Job.status.in_((JobStatus.PENDING, JobStatus.PROCESSING)))
-    runs = select(ProcessingRun.id).where(or_(ProcessingRun.state.in_(_LIVE), has_job))
-    runs = runs.order_by(ProcessingRun.document_id, ProcessingRun.id)
-    parts = batches(sorted(document_ids), _IDS_PER_STATEMENT)
-    return [run for part in parts for run in session().scalars(runs.where(ProcessingRun.document_id.in_(part)))]
-
-
 def content_type(org_id: UUID, document_id: UUID) -> str:
     """A document's content type; empty where there is no such document."""
     found = select(Document.content_type).where(Document.org_id == org_id, Document.id == document_id)
@@ -276,13 +245,6 @@ def lock(document_id: UUID, org_id: UUID | None = None) -> None:
     """Lock the document's row, as everybody does who queues runs or changes it; DocumentMissing, also in the bin."""
     if session().scalar(_LOCK_DOCUMENT, {"document": document_id, "org": org_id}) is None:
         raise DocumentMissing(f"document {document_id} does not exist")
-
-
-def lock_many(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:
-    """Lock these documents, those that are there and not in the bin, in the order of their ids."""
-    d = _documents.c
-    rows = select(d.id).where(d.org_id == org_id, d.id.in_(ids), in_library).order_by(d.id).with_for_update()
-    return list(session().scalars(rows))
 
 
 def _insert(org_id: UUID, document_id: UUID, trigger: RunTrigger) -> UUID:
