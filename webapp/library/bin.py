@@ -79,7 +79,7 @@ def delete(queue: JobQueue, org_id: UUID, document_id: UUID, by: str) -> bool:
 
 
 def delete_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], by: str) -> list[UUID]:
-    """The same for several; those of them that were in the library, in the order of their ids."""
+    """The same for several; those of them that were put there by themselves, in the order of their ids."""
     with transaction(org_id):
         # All jobs are ended before any document is locked.
         deleted_with = _put_in(org_id, deletion.stopped(queue, org_id, ids), by)
@@ -88,7 +88,7 @@ def delete_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], by: str) -> 
         names.forget(org_id, deleted_with)
         hidden.hide(org_id, deleted_with)
         failures.set_aside(deleted_with)
-        return sorted(deleted_with.keys() & set(ids))
+        return sorted(each for each in {*ids} & deleted_with.keys() if deleted_with[each] == each)
 
 
 def _put_in(org_id: UUID, ids: Sequence[UUID], by: str) -> dict[UUID, UUID]:
