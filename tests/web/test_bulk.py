@@ -23,6 +23,7 @@ from webapp.documents.operation_model import OperationItem
 from webapp.library import bulk, names
 from webapp.pipeline.change_many import change_many
 from webapp.pipeline.steps import StageContext
+from webapp.runs.retention import OPERATIONS
 from webapp.runs.stages import BULK
 
 MANY = 10_000
@@ -127,6 +128,9 @@ def test_a_stopped_operation_changes_no_more(app: Flask, shelf: Program) -> None
     assert _done(app, shelf, stopped)["done"] == 0
     assert _listed(shelf) == set(ids)
     assert shelf.post(f"/bulk/{stopped}/stop").status_code == 409
+    with app.app_context():
+        assert OPERATIONS.prune_page(0, None, 500).number == 1
+    assert shelf.get(f"/bulk/{stopped}").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,15 @@ from enum import StrEnum
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Table, func, select, tuple_, update
+from sqlalchemy import Table, exists, func, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from webapp.batches import batches
 from webapp.clock import after, now
 from webapp.db import session, transaction
 from webapp.documents.binned import in_library
-from webapp.documents.model import Document
-from webapp.documents.states import LiveRun, RunTrigger
+from webapp.documents.model import Document, ProcessingRun
+from webapp.documents.states import LiveRun, RunState, RunTrigger
 from webapp.jobs import failures
 from webapp.jobs.queue import JobQueue, NewJob
 from webapp.jobs.states import Priority
@@ -32,7 +32,7 @@ from webapp.search import hidden
 from webapp.services import Services
 
 _log = logging.getLogger(__name__)
-_documents = cast(Table, Document.__table__)
+_documents, _runs = cast(Table, Document.__table__), cast(Table, ProcessingRun.__table__)
 _DAY_SECONDS = 24 * 3600.0
 # The time of what is being deleted for good: it is not listed, can't be restored, and is due at once.
 _GOING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -174,10 +174,15 @@ def _whether(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Restored]:
 
 
 def _go_on(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int) -> None:
-    """Queue what the deletion has cancelled."""
+    """Queue what the deletion has cancelled, or let it be queued again."""
     published: list[tuple[UUID, UUID]] = []
     for part in batches(ids, _IDS_PER_STATEMENT):
         d = _documents.c
+        reread = exists().where(
+            _runs.c.document_id == d.id, _runs.c.trigger == RunTrigger.REREAD, _runs.c.state == RunState.CANCELLED
+        )
+        again = update(_documents).where(d.org_id == org_id, d.id.in_(part), reread)
+        session().execute(again.values(reread_for=None, updated_at=d.updated_at))
         rows = session().execute(select(d.id, d.published_run_id).where(d.org_id == org_id, d.id.in_(part))).all()
         published += [(row.id, row.published_run_id) for row in rows if row.published_run_id is not None]
         unread = [row.id for row in rows if row.published_run_id is None]
