@@ -1,7 +1,7 @@
 """Corrections: what people say of documents, of fields and of cells; notes, favourites, and fields to be checked.
 
 Revision ID: 0032
-Revises: 0030
+Revises: 0031
 Create Date: 2026-11-20
 """
 
@@ -11,7 +11,7 @@ from alembic import op
 from webapp.db import Json, UtcDateTime
 
 revision = "0032"
-down_revision = "0030"
+down_revision = "0031"
 branch_labels = None
 depends_on = None
 

@@ -210,7 +210,7 @@ class Upload {
       finished(true);
       return;
     }
-    this.say(stored.duplicate_of ? `${words.duplicate} ` : words.done);
+    this.say(stored.duplicate_of ? `${stored.restored ? words.restored : words.duplicate} ` : words.done);
     if (stored.duplicate_of) {
       const link = document.createElement("a");
       link.href = `/documents/${stored.id}`;

@@ -88,10 +88,12 @@ def empty_library(chromium: Browser, owners: Callable[[Visit], StorageState]) ->
         context = chromium.new_context(base_url=visit.url, storage_state=owners(visit))
         token = _TOKEN.search(context.request.get("/account").text())
         assert token
-        left = context.request.get("/documents?limit=200", headers={"Accept": "application/json"}).json()["documents"]
-        for document in left:
-            answer = context.request.delete(f"/documents/{document['id']}", headers={"X-CSRFToken": token[1]})
-            assert answer.status == 204
+        for place in ("/documents?limit=200", "/bin"):
+            left = context.request.get(place, headers={"Accept": "application/json"}).json()["documents"]
+            for document in left:
+                gone = f"/documents/{document['id']}?purge=1"
+                answer = context.request.delete(gone, headers={"X-CSRFToken": token[1]})
+                assert answer.status == 204
         context.close()
         return visit
 

@@ -305,7 +305,7 @@ def test_deleting_asks_in_a_dialog(working: Visit, open_page: NewPage, files: Pa
     assert page.url == address
     page.locator("#delete").click()
     dialog.get_by_role("button", name="Delete").click()
-    expect(page.locator("#flashes")).to_contain_text("“notes.md” was deleted.")
+    expect(page.locator("#flashes")).to_contain_text("“notes.md” was put into the bin.")
     response = page.goto(address)
     assert response is not None
     assert response.status == 404

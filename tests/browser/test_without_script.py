@@ -75,7 +75,7 @@ def test_the_whole_journey_without_script(working: Visit, open_page: NewPage, fi
     page.get_by_role("link", name="Delete").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Delete “report.pdf”?")
     page.get_by_role("button", name="Delete").click()
-    expect(page.locator("#flashes")).to_contain_text("“report.pdf” was deleted.")
+    expect(page.locator("#flashes")).to_contain_text("“report.pdf” was put into the bin.")
 
 
 def test_the_whole_journey_with_keys(working: Visit, open_page: NewPage, files: Path) -> None:

@@ -15,7 +15,8 @@ from tests.web.work import failed
 from webapp.accounts import sessions, tokens
 from webapp.db import reading, transaction
 from webapp.documents.correction_model import Correction
-from webapp.library import corrections
+from webapp.library import bulk, corrections
+from webapp.library.bulk import BulkAction, BulkRequest
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
 
@@ -47,6 +48,10 @@ FOR_OPS = {
     "reprocess.reembed",
     "security.show",
     "security.people",
+    "bin.confirm_empty",
+    "bin.empty",
+    "deletion.confirm_purge",
+    "deletion.purge",
 }
 FOR_OPERATORS = {"stages.pause", "stages.pause_all", "stages.resume", "stages.resume_all", "stages.limit"}
 FOR_MONITORS = {"health.prometheus"}
@@ -62,7 +67,7 @@ FOR_WORKERS = {
     "http_worker.fail",
     "http_worker.release",
 }
-FOR_WRITERS = {"document.confirm_delete", "reprocess.confirm", "cell.edit"}
+FOR_WRITERS = {"deletion.confirm_delete", "reprocess.confirm", "cell.edit"}
 FOR_PEOPLE = {
     "account.sign_out",
     "account.show",
@@ -200,7 +205,14 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         "session_id": session.id,
         "lease_id": uuid4(),
         "correction_id": correction_id,
+        "operation_id": _operation(app, theirs.org_id),
     }
+
+
+def _operation(app: Flask, org_id: UUID) -> UUID:
+    with app.app_context():
+        wanted = BulkRequest(BulkAction.TAG, ids=(), tags=("theirs",))
+        return bulk.begin(app.extensions["docmill"].queue, org_id, wanted, "tests")
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:

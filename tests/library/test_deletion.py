@@ -10,9 +10,9 @@ import pytest
 from tests.pipeline.workplace import Workplace, prose
 from webapp.documents.model import Document
 from webapp.library import deletion
+from webapp.library.deletion import remove_folders
 from webapp.providers.azure.blob import AzureBlobStore
 from webapp.providers.ports import BlobStore
-from webapp.web.blobs import remove_folders
 
 STORY = prose(3)
 

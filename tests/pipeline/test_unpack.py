@@ -21,13 +21,13 @@ from webapp.jobs.interruptions import Snoozed
 from webapp.jobs.model import Job
 from webapp.jobs.queue import JobError, LeaseLost
 from webapp.library import deletion, parts
+from webapp.library.deletion import remove_folders
 from webapp.library.parts import TreeLimits
 from webapp.pipeline import unpack
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.providers.local.unpacker import LocalUnpacker
 from webapp.readers.archives.members import UnpackLimits
 from webapp.runs.stages import UNPACK
-from webapp.web.blobs import remove_folders
 
 LIMITS = UnpackLimits(members=1000, member_bytes=50 << 20, total_bytes=100 << 20, ratio=200)
 NOTES = {f"notes/{number}.txt": f"Note {number} tells of harbours and lights.".encode() for number in range(5)}

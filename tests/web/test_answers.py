@@ -51,7 +51,7 @@ def lines(app: Flask) -> list[tuple[object, ...]]:
 
 @both_databases
 def test_an_answer_has_sources_is_paid_once_and_goes_with_its_document(
-    app: Flask, browser: Browser, program: Program, openai: OpenAI, shelf: list[str]
+    app: Flask, people: People, browser: Browser, program: Program, openai: OpenAI, shelf: list[str]
 ) -> None:
     found = ask(program)
     assert found["state"] == "done"
@@ -71,6 +71,10 @@ def test_an_answer_has_sources_is_paid_once_and_goes_with_its_document(
     gone = browser.get(f"/search/answers/{found['id']}", headers=HX)
     assert "This answer is gone" in gone.text
     assert "hx-trigger" not in gone.text
+    assert program.post(f"/documents/{shelf[0]}/restore").status_code == 200
+    assert read_json(program.get(f"/search/answers/{found['id']}"))["sentences"] == found["sentences"]
+    ops = people.program("ops")
+    assert ops.client.delete(f"/documents/{shelf[0]}?purge=1", headers=ops.headers).status_code == 204
     with app.app_context(), reading(everywhere=True) as opened:
         assert opened.scalar(select(func.count()).select_from(AnsweredQuestion)) == 0
 

@@ -192,14 +192,17 @@ def test_reprocessing_answers_the_form_that_asked(browser: Browser, program: Pro
 
 
 @both_databases
-def test_deleting_asks_first_and_leaves_nothing(app: Flask, browser: Browser, program: Program, shelf: Shelf) -> None:
+def test_deleting_asks_first_and_for_good_leaves_nothing(
+    app: Flask, browser: Browser, program: Program, ops: Program, shelf: Shelf
+) -> None:
     url = f"/documents/{shelf['notes']}"
     assert "Delete “<bdi>notes.md</bdi>”?" in browser.get(f"{url}/delete").text
     answer = browser.post(f"{url}/delete")
     assert answer.status_code == 303
-    assert "“notes.md” was deleted." in browser.get("/").text
+    assert "“notes.md” was put into the bin." in browser.get("/").text
     assert program.get(url).status_code == 404
-    assert program.client.delete(f"/documents/{shelf['report']}", headers=program.headers).status_code == 204
+    for each in (shelf["notes"], shelf["report"]):
+        assert ops.client.delete(f"/documents/{each}?purge=1", headers=ops.headers).status_code == 204
     blobs = [blob.path for blob in services_of(app).providers.blobs.list()]
     assert not [path for path in blobs if shelf["notes"] in path or shelf["report"] in path]
 

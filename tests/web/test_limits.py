@@ -91,13 +91,15 @@ def send_stream(program: Program, boundary: str, stream: Unread, *, length: int 
 
 
 @both_databases
-def test_what_an_org_stores_is_counted(app: Flask, people: People, program: Program) -> None:
+def test_what_an_org_stores_is_counted(app: Flask, people: People, program: Program, ops: Program) -> None:
     first, second = notes(1), notes(2)
     ids = shelve(program, first, second)
     assert stored(app, program.org_id) == len(first[1]) + len(second[1])
     shelve(program, first)
     assert stored(app, program.org_id) == len(first[1]) + len(second[1])
     program.client.delete(f"/documents/{ids[0]}", headers=program.headers)
+    assert stored(app, program.org_id) == len(first[1]) + len(second[1]), "the bin counts, too"
+    ops.client.delete(f"/documents/{ids[0]}?purge=1", headers=ops.headers)
     assert stored(app, program.org_id) == len(second[1])
     assert stored(app, people.org("Theirs")) == 0
 

@@ -126,12 +126,14 @@ def test_small_pictures_are_given_up_early_and_each_org_has_a_share(
     assert asked == [(5, str(program.org_id)), (20, str(program.org_id))]
 
 
-def test_pictures_go_with_their_document_and_outlive_another_run(app: Flask, program: Program, report: str) -> None:
+def test_pictures_go_with_their_document_and_outlive_another_run(
+    app: Flask, program: Program, ops: Program, report: str
+) -> None:
     program.get(f"/documents/{report}/pages/1.png")
     program.post(f"/documents/{report}/reprocess")
     work_off(app)
     assert kept(app) == ["1-large-1.png"]
-    program.client.delete(f"/documents/{report}", headers=program.headers)
+    ops.client.delete(f"/documents/{report}?purge=1", headers=ops.headers)
     assert kept(app) == []
     assert program.get(f"/documents/{report}/pages/1.png").status_code == 404
 

@@ -34,9 +34,10 @@ def test_all_that_match_from_the_library(app: Flask, people: People) -> None:
 
     assert 'href="/documents/reprocess?q=note-001"' in browser.get("/?q=note-001").text
     assert "Reprocess 1 document?" in browser.get("/documents/reprocess?q=note-001").text
-    answer = browser.post("/documents/reprocess", {"q": "note-001"}, follow_redirects=True)
-    assert "1 document is queued" in answer.text
-    assert read_json(program.post("/documents/reprocess")) == {"queued": 2, "more": False}
+    begun = browser.post("/bulk", {"action": "reprocess", "all": "1", "q": "note-001", "confirmed": "1"})
+    work_off(app)
+    assert "1 of 1 document" in browser.get(begun.location).text
+    assert read_json(program.post("/documents/reprocess")) == {"queued": 3, "more": False}
     work_off(app)
     assert read_json(program.get("/documents"))["counts"]["READY"] == 3
 

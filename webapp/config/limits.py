@@ -28,6 +28,8 @@ class LimitSettings(Group):
     rate_searches: float
     reprocess_per_hour: int
     searches_kept: int
+    bin_days: float
+    """How long what was deleted can be restored; 0 deletes it at once."""
 
     @property
     def disk_free_min_bytes(self) -> int:
@@ -67,5 +69,6 @@ def read(env: Reader) -> LimitSettings:
         rate_uploads=env.amount("RATE_UPLOADS", 400),
         rate_searches=env.amount("RATE_SEARCHES", 100),
         reprocess_per_hour=env.whole("REPROCESS_PER_HOUR", 10_000, least=0),
+        bin_days=env.amount("BIN_DAYS", 30),
         searches_kept=env.whole("SEARCHES_KEPT", 2000, most=100_000),
     )

@@ -18,6 +18,7 @@ STAGE_NAMES = (
     "detect_connections",
     "embed_anew",
     "read_anew",
+    "bulk",
 )
 
 

@@ -3,6 +3,7 @@
 -- All passages of an org have its mark among their words; every 8th has the mark with an 8, every 64th that with a 64
 -- (webapp/search/word_rows.py). A term that 40 passages of the smaller sample have is common: of these only a sample is
 -- looked up, since a bitmap of all that have it takes the longer the more there are. It is always the same sample.
+-- What lies in the bin is hidden, and is neither found nor counted.
 --
 -- Any other index would be read from end to end, so the functions may use bitmap scans alone. The weights of ts_rank are
 -- of stems, of words in the text, in the heading, in the title; it is divided by the logarithm of the length (1).
@@ -29,13 +30,13 @@ DO $docmill$ BEGIN
         END IF;
         SELECT count(*) INTO seen FROM (
             SELECT 1 FROM public.chunk_words AS c
-            WHERE c.words @@ (wanted && CAST(mark || '64' AS tsquery)) LIMIT most
+            WHERE c.words @@ (wanted && CAST(mark || '64' AS tsquery)) AND NOT c.hidden LIMIT most
         ) AS few;
         scope := CAST(mark || CASE WHEN seen < 40 THEN '' WHEN seen < most THEN '8' ELSE '64' END AS tsquery);
         RETURN QUERY
             SELECT found.chunk_id FROM (
                 SELECT c.chunk_id, c.words FROM public.chunk_words AS c
-                WHERE c.words @@ (wanted && scope) AND c.org_id IS NOT DISTINCT FROM org
+                WHERE c.words @@ (wanted && scope) AND c.org_id IS NOT DISTINCT FROM org AND NOT c.hidden
                 LIMIT most
             ) AS found
             ORDER BY ts_rank('{0.2, 0.4, 0.4, 0.4}', found.words, wanted, 1) DESC, found.chunk_id LIMIT best;
@@ -66,7 +67,7 @@ DO $docmill$ BEGIN
         FOREACH term IN ARRAY wanted LOOP
             SELECT count(*) INTO seen FROM (
                 SELECT 1 FROM public.chunk_words AS c
-                WHERE c.words @@ (term && CAST(mark || '64' AS tsquery)) LIMIT most
+                WHERE c.words @@ (term && CAST(mark || '64' AS tsquery)) AND NOT c.hidden LIMIT most
             ) AS few;
             IF seen < 40 THEN
                 terms := terms || (term && CAST(mark AS tsquery));
@@ -82,7 +83,7 @@ DO $docmill$ BEGIN
                         SELECT found.chunk_id, 1 / ln(2 + count(*) OVER (PARTITION BY one.place)) AS worth
                         FROM unnest(terms) WITH ORDINALITY AS one (term, place) CROSS JOIN LATERAL (
                             SELECT c.chunk_id FROM public.chunk_words AS c
-                            WHERE c.words @@ one.term AND c.org_id IS NOT DISTINCT FROM org LIMIT most
+                            WHERE c.words @@ one.term AND c.org_id IS NOT DISTINCT FROM org AND NOT c.hidden LIMIT most
                         ) AS found
                     ) AS every
                     GROUP BY every.chunk_id ORDER BY worth DESC, every.chunk_id LIMIT best
@@ -118,11 +119,11 @@ DO $docmill$ BEGIN
         FOREACH term IN ARRAY wanted LOOP
             SELECT 64 * count(*) INTO seen FROM (
                 SELECT 1 FROM public.chunk_words AS c
-                WHERE c.words @@ (term && CAST(mark || '64' AS tsquery)) LIMIT 40
+                WHERE c.words @@ (term && CAST(mark || '64' AS tsquery)) AND NOT c.hidden LIMIT 40
             ) AS few;
             IF seen < 64 * 40 THEN
                 SELECT count(*) INTO seen FROM public.chunk_words AS c
-                WHERE c.words @@ (term && CAST(mark AS tsquery)) AND c.org_id IS NOT DISTINCT FROM org;
+                WHERE c.words @@ (term && CAST(mark AS tsquery)) AND c.org_id IS NOT DISTINCT FROM org AND NOT c.hidden;
             END IF;
             counts := counts || seen;
         END LOOP;

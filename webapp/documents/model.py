@@ -46,15 +46,22 @@ KEPT = "status = 'READY' AND pages_read = 0"
 NOT_KEPT = "status <> 'READY' OR pages_read IS NULL OR pages_read <> 0"
 # Ready, and some of its text is missing or may be wrong.
 PARTLY_READ = "status = 'READY' AND reading = 'in_part'"
-READY = "status = 'READY'"
+# What lies in the bin is in no list: the indexes of the library leave it out, and who reads them says so like this.
+IN_LIBRARY = "deleted_at IS NULL"
+IN_BIN = "deleted_at IS NOT NULL"
+READY = f"status = 'READY' AND {IN_LIBRARY}"
 _ORDERS = ("created_at", "filename", "size_bytes")
 IS_PART = "parent_id IS NOT NULL"
 
 
 def _library_index(name: str, *columns: str, where: str, asks: str = "pages_read") -> Index:
     """An index of an org's documents in an order. It ends with what its condition asks, so that it answers alone."""
-    condition = text(where)
-    return Index(name, "org_id", *columns, "id", asks, postgresql_where=condition, sqlite_where=condition)
+    return _index_without_bin(name, "org_id", *columns, "id", asks, where=where)
+
+
+def _index_without_bin(name: str, *columns: str, where: str = "") -> Index:
+    """An index of some of the documents that don't lie in the bin."""
+    return _partial_index(name, *columns, "deleted_at", where=f"({where}) AND {IN_LIBRARY}" if where else IN_LIBRARY)
 
 
 def _partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
@@ -74,7 +81,19 @@ class Document(Base):
         CheckConstraint("length(sha256) = 64", name="sha256"),
         UniqueConstraint("org_id", "id"),
         # The same bytes that are uploaded twice are one document: the second upload finds the first.
-        _partial_index("uq_documents_uploaded_contents", "org_id", "sha256", where="parent_id IS NULL", unique=True),
+        # What lies in the bin is found first, and restored.
+        _partial_index(
+            "uq_documents_uploaded_contents",
+            "org_id",
+            "sha256",
+            where=f"parent_id IS NULL AND {IN_LIBRARY}",
+            unique=True,
+        ),
+        # The bin: all that was deleted together, files by their contents, and what was deleted by itself in its order.
+        CheckConstraint("(deleted_at IS NULL) = (deleted_with IS NULL)", name="deleted"),
+        _partial_index("ix_documents_bin", "org_id", "deleted_with", "id", "deleted_at", where=IN_BIN),
+        _partial_index("ix_documents_bin_contents", "org_id", "sha256", where=IN_BIN),
+        _partial_index("ix_documents_bin_listed", "org_id", "deleted_at", "id", where="deleted_with = id"),
         # A part is always a document of its own. Its place in its container is unique, so no part is made twice.
         _partial_index("ix_documents_contents_of_parts", "org_id", "sha256", where=IS_PART),
         _partial_index("uq_documents_parts", "parent_id", "part_number", where=IS_PART, unique=True),
@@ -91,11 +110,11 @@ class Document(Base):
         *(_library_index(f"ix_documents_org_id_status_{by}_id", "status", by, where=NOT_KEPT) for by in _ORDERS),
         *(_library_index(f"ix_documents_kept_{by}", by, where=KEPT) for by in _ORDERS),
         *(_library_index(f"ix_documents_partly_{by}", by, where=PARTLY_READ, asks="reading") for by in _ORDERS),
-        _partial_index("ix_documents_folder", "org_id", "folder", "id", where="folder IS NOT NULL"),
+        _index_without_bin("ix_documents_folder", "org_id", "folder", "id", where="folder IS NOT NULL"),
         # Tells the models that an org's vectors are of, without reading all documents.
-        Index("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
+        _index_without_bin("ix_documents_org_id_embedding_model_id", "org_id", "embedding_model", "id"),
         # Finds what an earlier reader read, of all orgs, without reading all documents.
-        _partial_index("ix_documents_read_by", "read_by", "org_id", "id", "reread_for", where=READY),
+        _index_without_bin("ix_documents_read_by", "read_by", "org_id", "id", "reread_for", where="status = 'READY'"),
         # Counts the documents of an org that were queued for some versions.
         # Finds those whose passages are yet to be found by their words, after an upgrade.
         _partial_index("ix_documents_words_by", "id", where="words_by IS NULL"),
@@ -154,6 +173,10 @@ class Document(Base):
     reread_for: Mapped[str | None] = mapped_column(Text)
     # The run whose result readers see; no foreign key, since runs already point at documents.
     published_run_id: Mapped[UUID | None] = mapped_column(Uuid)
+    # When and by whom it was put into the bin, and together with what: itself, or the container that it lies in.
+    deleted_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    deleted_by: Mapped[str | None] = mapped_column(Text)
+    deleted_with: Mapped[UUID | None] = mapped_column(Uuid)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now(), onupdate=now())
 

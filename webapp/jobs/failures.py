@@ -4,7 +4,7 @@ A failure is open until it is resolved (`Resolution`). Its row stays whatever be
 Each function joins the transaction that its caller has open.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import UUID
@@ -26,6 +26,7 @@ from sqlalchemy import (
     update,
 )
 
+from webapp.batches import batches
 from webapp.clock import now
 from webapp.db import session
 from webapp.db.bounded import Count, distinct_values, plan_by_indexes, up_to_most
@@ -40,6 +41,8 @@ _org = jobs.c.org_id == bindparam("org", type_=Uuid())
 _NEWEST = UUID(int=2**128 - 1)
 # Far more than there are codes of errors.
 GROUPS_MAX = 200
+BY_BIN = "the bin"
+_IDS_PER_STATEMENT = 500
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,26 @@ def supersede(document_id: UUID, newest_run: UUID) -> None:
 def mark_retried(job_id: UUID, by: str) -> None:
     """Resolve a failure because somebody asked for its job again, whatever resolved it before."""
     session().connection().execute(_MARK_RETRIED, {"job": job_id, "to_by": by})
+
+
+def set_aside(document_ids: Collection[UUID]) -> None:
+    """Discard the open failures of documents that go into the bin."""
+    values = {"resolution": Resolution.DISCARDED, "resolved_at": now(), "resolved_by": BY_BIN}
+    _change_of_documents(document_ids, [_open], values)
+
+
+def take_up(document_ids: Collection[UUID]) -> None:
+    """Open the failures again that were discarded when these documents went into the bin."""
+    values: dict[str, Any] = {"resolution": null(), "resolved_at": null(), "resolved_by": null()}
+    _change_of_documents(document_ids, [_resolved, jobs.c.resolved_by == BY_BIN], values)
+
+
+def _change_of_documents(
+    document_ids: Collection[UUID], which: Sequence[ColumnElement[bool] | TextClause], values: Mapping[str, Any]
+) -> None:
+    for part in batches(sorted(document_ids), _IDS_PER_STATEMENT):
+        of_them = select(_runs.c.id).where(_runs.c.document_id.in_(part))
+        session().connection().execute(update(jobs).where(jobs.c.run_id.in_(of_them), *which).values(**values))
 
 
 def discard(org_id: UUID, wanted: FailureFilter, by: str, *, limit: int) -> list[UUID]:

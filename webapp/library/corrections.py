@@ -15,6 +15,7 @@ from sqlalchemy import Table, delete, select, update
 from webapp.batches import batches
 from webapp.clock import now
 from webapp.db import session
+from webapp.documents.binned import in_library
 from webapp.documents.correction_model import Correction
 from webapp.documents.model import Document
 
@@ -84,7 +85,7 @@ def labelled(org_id: UUID, behind: UUID | None, most: int) -> Sequence[tuple[Cor
     asked = select(Correction, Document.sha256).join(
         Document, (Document.org_id == Correction.org_id) & (Document.id == Correction.document_id)
     )
-    asked = asked.where(Correction.org_id == org_id).order_by(Correction.id).limit(most)
+    asked = asked.where(Correction.org_id == org_id, in_library).order_by(Correction.id).limit(most)
     if behind is not None:
         asked = asked.where(Correction.id > behind)
     return [(row[0], row[1]) for row in session().execute(asked)]

@@ -1,6 +1,7 @@
 """Deleting a document with all that lies in it, at any moment of its processing."""
 
-from collections.abc import Collection, Iterator, Sequence
+import logging
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import cast
 from uuid import UUID
 
@@ -12,8 +13,12 @@ from webapp.documents.model import Document
 from webapp.jobs.queue import JobQueue
 from webapp.library.contents import folders_without_owner
 from webapp.library.usage import add_stored
-from webapp.runs import transitions
+from webapp.provider_errors import ProviderError
+from webapp.providers.ports import BlobStore
+from webapp.runs import of_documents
 from webapp.search.answers import delete_of_documents
+
+_log = logging.getLogger(__name__)
 
 PARTS_PER_TRANSACTION = 50
 _documents = cast(Table, Document.__table__)
@@ -25,7 +30,7 @@ def delete_document(queue: JobQueue, org_id: UUID, document_id: UUID) -> list[st
     None where there is no such document. Of a container with many parts `delete_parts` is called first.
     """
     with transaction(org_id):
-        return _delete(org_id, _stopped(queue, org_id, [document_id])) or None
+        return _delete(org_id, stopped(queue, org_id, [document_id])) or None
 
 
 def delete_parts(queue: JobQueue, org_id: UUID, document_id: UUID) -> Iterator[list[str]]:
@@ -41,7 +46,7 @@ def delete_parts(queue: JobQueue, org_id: UUID, document_id: UUID) -> Iterator[l
         if not ids:
             return
         with transaction(org_id):
-            folders = _delete(org_id, _stopped(queue, org_id, ids))
+            folders = _delete(org_id, stopped(queue, org_id, ids))
         yield folders
 
 
@@ -53,7 +58,7 @@ def delete_rows(org_id: UUID, document_id: UUID) -> list[str] | None:
     return _delete(org_id, [document_id]) or None
 
 
-def _stopped(queue: JobQueue, org_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+def stopped(queue: JobQueue, org_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
     """These documents and all that lies in them, with no work left: first the jobs, which are locked before documents.
 
     Once its jobs are ended, nobody adds parts to a document any more.
@@ -75,9 +80,17 @@ def _of_org(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:
 
 
 def _stop(queue: JobQueue, ids: Collection[UUID]) -> None:
-    for document_id in sorted(ids):
-        for run_id in transitions.with_work_left(document_id):
-            queue.cancel_run(run_id)
+    for run_id in of_documents.with_work_left(ids):
+        queue.cancel_run(run_id)
+
+
+def remove_folders(store: BlobStore, folders: Iterable[str]) -> None:
+    """Remove what a deleted document leaves. What cannot be removed now is swept later: its rows are gone."""
+    for folder in folders:
+        try:
+            store.delete_prefix(folder)
+        except ProviderError as error:
+            _log.warning("blobs of a deleted document stay behind until they are swept: %s", error.code)
 
 
 def _delete(org_id: UUID, ids: Sequence[UUID]) -> list[str]:

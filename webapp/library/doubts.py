@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Select, Table, Text, func, literal, litera
 
 from webapp.db import session
 from webapp.db.bounded import plan_by_indexes
+from webapp.documents.binned import in_library
 from webapp.documents.correction_model import Correction
 from webapp.documents.model import Document, DocumentField
 from webapp.documents.states import DocumentStatus
@@ -120,7 +121,7 @@ def _waiting(org_id: UUID) -> Select[Any]:
     asked: Select[Any] = select(f.document_id, f.ordinal, f.check_order, f.id).join(
         _documents, (_documents.c.org_id == f.org_id) & (_documents.c.id == f.document_id)
     )
-    return asked.where(f.org_id == org_id, f.check_order.is_not(None), _documents.c.status == _READY)
+    return asked.where(f.org_id == org_id, f.check_order.is_not(None), _documents.c.status == _READY, in_library)
 
 
 def note(org_id: UUID, document_id: UUID, field: ShownField, order: float | None) -> None:

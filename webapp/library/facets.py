@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 
 from webapp.batches import batches
 from webapp.db import session
+from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.documents.tag_model import DocumentTag, Tag
 from webapp.readers.filetypes import filetype
@@ -63,7 +64,7 @@ def documents(org_id: UUID, ids: Collection[UUID]) -> dict[UUID, FoundDocument]:
     )
     found = {}
     for part in batches(ids, _IDS_PER_STATEMENT):
-        for row in session().execute(columns.where(Document.org_id == org_id, Document.id.in_(part))):
+        for row in session().execute(columns.where(Document.org_id == org_id, Document.id.in_(part), in_library)):
             found[row.id] = FoundDocument(
                 row.id,
                 row.filename,

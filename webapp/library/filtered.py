@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Table, and_, false, func, literal_column, 
 
 from webapp.batches import batches
 from webapp.db import session
+from webapp.documents.binned import in_library
 from webapp.documents.correction_model import Correction
 from webapp.documents.model import Document
 from webapp.documents.tag_model import DocumentTag, Tag
@@ -56,7 +57,7 @@ def conditions(org_id: UUID, groups: Sequence[TermGroup]) -> Conditions:
 
 def few(org_id: UUID, query: ParsedQuery, most: int) -> list[UUID] | None:
     """The documents that fulfil the filters of a query; None where they are more than `most`."""
-    found = select(_documents.c.id).where(_documents.c.org_id == org_id, *conditions(org_id, query.filters))
+    found = select(_documents.c.id).where(_documents.c.org_id == org_id, in_library, *conditions(org_id, query.filters))
     ids = list(session().scalars(found.limit(most + 1)))
     return ids if len(ids) <= most else None
 
@@ -64,7 +65,7 @@ def few(org_id: UUID, query: ParsedQuery, most: int) -> list[UUID] | None:
 def which(org_id: UUID, query: ParsedQuery, ids: Collection[UUID]) -> set[UUID]:
     """Those of these documents that fulfil the filters of a query."""
     found: set[UUID] = set()
-    asked = select(_documents.c.id).where(_documents.c.org_id == org_id, *conditions(org_id, query.filters))
+    asked = select(_documents.c.id).where(_documents.c.org_id == org_id, in_library, *conditions(org_id, query.filters))
     for part in batches(ids, _IDS_PER_STATEMENT):
         found.update(session().scalars(asked.where(_documents.c.id.in_(part))))
     return found

@@ -6,6 +6,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Subquery, Table, and_, func, literal_column, or_, select, union_all
 
 from webapp.db import session
+from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.readers.archives.members import NAMELESS, clean_path
 
@@ -46,7 +47,7 @@ def having(org_id: UUID, folder: str, most: int) -> Subquery:
     d = _documents.c
     each: list[Any] = []
     for condition in _within(folder, d.folder):
-        found = select(d.id.label("document_id")).where(d.org_id == org_id, condition)
+        found = select(d.id.label("document_id")).where(d.org_id == org_id, condition, in_library)
         each.append(found.limit(literal_column(str(most))).subquery().select())
     return union_all(*each).subquery()
 

@@ -9,7 +9,7 @@ import io
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
@@ -22,10 +22,13 @@ from webapp import db
 from webapp.clock import new_id
 from webapp.db.errors import DATABASE_ERRORS
 from webapp.documents import blob_layout
+from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.documents.states import RunState
 from webapp.jobs.states import Priority
+from webapp.library import bin as library_bin
 from webapp.library import contents, names
+from webapp.library.bin import Restored
 from webapp.library.filenames import clean_filename
 from webapp.library.usage import add_stored, stored_bytes
 from webapp.provider_errors import ProviderError
@@ -44,6 +47,7 @@ _SAME = select(_documents.c.id).where(
     _documents.c.sha256 == bindparam("sha256"),
     # The same bytes in a container are another document.
     _documents.c.parent_id.is_(None),
+    in_library,
 )
 
 
@@ -80,6 +84,8 @@ class Ingested:
     document: Document
     run: IngestedRun
     duplicate_of: UUID | None = None
+    is_restored: bool = False
+    """Whether its document lay in the bin until now."""
 
 
 class IncomingFile(io.RawIOBase):
@@ -175,7 +181,7 @@ def ingest(
     with _discarded(incoming):
         name = clean_filename(filename)
         kind = _check(incoming, name)
-        existing = _find(org_id, incoming.sha256)
+        existing = _find(org_id, incoming.sha256) or _find_in_bin(services, org_id, incoming.sha256)
         document = _new_document(org_id, incoming, name, kind)
         document.folder = folder
         return existing or _store(services, document, incoming, priority, checkpoint or {})
@@ -274,6 +280,22 @@ def _find(org_id: UUID, sha256: str) -> Ingested | None:
         if document is None or run_id is None or state is None:
             return None
         return Ingested(document, IngestedRun(run_id, state), duplicate_of=document.id)
+
+
+def _find_in_bin(services: Services, org_id: UUID, sha256: str) -> Ingested | None:
+    """The document with these bytes that lay in the bin, restored."""
+    with db.reading(org_id):
+        document_id = library_bin.find_contents(org_id, sha256)
+    if document_id is None or not _restore(services, org_id, document_id):
+        # Somebody else was quicker: it is in the library again, or gone.
+        return _find(org_id, sha256)
+    found = _find(org_id, sha256)
+    return replace(found, is_restored=True) if found is not None else None
+
+
+def _restore(services: Services, org_id: UUID, document_id: UUID) -> bool:
+    max_attempts = services.settings.queue.job_max_attempts
+    return library_bin.restore(services.queue, org_id, document_id, max_attempts) is Restored.DONE
 
 
 def _remove(services: Services, path: str) -> None:

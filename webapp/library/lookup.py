@@ -10,6 +10,7 @@ from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from webapp.db import session
 from webapp.db.bounded import Count, distinct_values, up_to_most
+from webapp.documents.binned import in_library
 from webapp.documents.blob_layout import answers_folder, content_of
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
 from webapp.documents.states import QUIET_TRIGGERS
@@ -30,8 +31,8 @@ class DocumentRow:
 
 
 def get(org_id: UUID, document_id: UUID) -> Document | None:
-    """One document of this org, as it is in this transaction."""
-    found = select(Document).where(Document.org_id == org_id, Document.id == document_id)
+    """One document of this org, as it is in this transaction; None where it lies in the bin."""
+    found = select(Document).where(Document.org_id == org_id, Document.id == document_id, in_library)
     return session().scalar(found.execution_options(populate_existing=True))
 
 
@@ -42,7 +43,7 @@ def get_row(org_id: UUID, document_id: UUID) -> DocumentRow | None:
 
 
 def rows(org_id: UUID, ids: Sequence[UUID]) -> list[DocumentRow]:
-    """These documents of this org, in this order, each with its newest run; those that are gone are left out.
+    """These documents of this org, in this order, each with its newest run; without those that are gone or in the bin.
 
     Two queries, however many. Ids alone say which rows: named beside the org, a planner may read all rows of the org
     and pick these; and where the runs are joined, all runs are read.
@@ -69,7 +70,7 @@ def _newest_run_id() -> ScalarSelect[UUID]:
 
 # Made once: polls and pages ask them all the time. `populate_existing` reads rows anew in each transaction.
 _FRESH: dict[str, Any] = {"populate_existing": True}
-_ROWS = select(Document, _newest_run_id()).where(Document.id.in_(bindparam("ids", expanding=True)))
+_ROWS = select(Document, _newest_run_id()).where(Document.id.in_(bindparam("ids", expanding=True)), in_library)
 _ROWS = _ROWS.execution_options(**_FRESH)
 _RUNS = select(ProcessingRun).where(ProcessingRun.id.in_(bindparam("ids", expanding=True)))
 _RUNS = _RUNS.execution_options(**_FRESH)
@@ -86,7 +87,7 @@ _NEWEST_RUNS = select(Document.id, _newest_run_id()).where(Document.id.in_(bindp
 
 def embedding_models(org_id: UUID) -> list[str]:
     """The models whose vectors an org's documents have: one, but while they are being changed."""
-    models = distinct_values(Document.__table__.c.embedding_model, Document.org_id == org_id).c.value
+    models = distinct_values(Document.__table__.c.embedding_model, Document.org_id == org_id, in_library).c.value
     return list(session().scalars(select(models).where(models.is_not(None))))
 
 
@@ -112,7 +113,7 @@ def part_counts(org_id: UUID, document_id: UUID) -> dict[str, int]:
         for kind, those in kinds.values()
     ]
     counted.append(pages_in_part(org_id, document_id))
-    parts = select(func.count()).where(Document.org_id == org_id, Document.parent_id == document_id)
+    parts = select(func.count()).where(Document.org_id == org_id, Document.parent_id == document_id, in_library)
     numbers = session().execute(select(*counted, parts.scalar_subquery())).one()
     return dict(zip((*kinds, PAGES_IN_PART, "parts"), numbers, strict=True))
 

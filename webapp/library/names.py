@@ -32,6 +32,7 @@ from sqlalchemy import (
     text,
 )
 
+from webapp.batches import batches
 from webapp.db import ask_postgresql, db, session
 from webapp.db.inside_words import FUNCTION
 from webapp.documents.model import Document, DocumentWord
@@ -40,6 +41,7 @@ WORDS_PER_DOCUMENT_MAX = 60
 WORD_CHARACTERS_MAX = 64
 QUERY_WORDS_MAX = 8
 INSIDE_LEAST = 3
+_IDS_PER_STATEMENT = 500
 
 words = cast(Table, DocumentWord.__table__)
 _documents = cast(Table, Document.__table__)
@@ -108,6 +110,26 @@ def rename(org_id: UUID, document_id: UUID, new_names: Mapping[str, Any]) -> Non
             delete(words).where(*_OWN, words.c.word.in_(old - new)), {"org": org_id, "document": document_id}
         )
     _insert(org_id, document_id, new - old)
+
+
+def forget(org_id: UUID, document_ids: Iterable[UUID]) -> None:
+    """Let these documents be found by their names no longer; they stay."""
+    for part in batches(document_ids, _IDS_PER_STATEMENT):
+        session().execute(delete(words).where(words.c.org_id == org_id, words.c.document_id.in_(part)))
+
+
+def remember(org_id: UUID, document_ids: Iterable[UUID]) -> None:
+    """Let these documents, which were forgotten, be found by their names again."""
+    d = _documents.c
+    for part in batches(document_ids, _IDS_PER_STATEMENT):
+        named = session().execute(select(d.id, d.filename, d.title).where(d.org_id == org_id, d.id.in_(part)))
+        rows = [
+            {"org_id": org_id, "document_id": row.id, "word": word}
+            for row in named
+            for word in sorted(words_of(row.filename, row.title))
+        ]
+        if rows:
+            session().execute(_ADD, rows)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from webapp.clock import new_id
 from webapp.config import Settings
 from webapp.db import reading, session
 from webapp.documents import blob_layout
+from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.documents.states import DocumentStatus
 from webapp.jobs.queue import JobQueue
@@ -160,7 +161,7 @@ def tree(org_id: UUID, document_id: UUID) -> Tree:
 def page(org_id: UUID, parent_id: UUID, *, start: int = 0, limit: int = 50) -> list[UUID]:
     """The parts of a container, in its order, from a place there on."""
     d = _documents.c
-    rows = select(d.id).where(d.org_id == org_id, d.parent_id == parent_id, d.part_number >= start)
+    rows = select(d.id).where(d.org_id == org_id, d.parent_id == parent_id, d.part_number >= start, in_library)
     return list(session().scalars(rows.order_by(d.part_number).limit(limit)))
 
 

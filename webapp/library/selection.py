@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, literal_column, selec
 
 from webapp.db import session
 from webapp.db.bounded import COUNTED_MAX, Count, plan_by_indexes, up_to_most
+from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.library import filtered, folders, lookup, names
 from webapp.library.filtered import Wish
@@ -106,7 +107,7 @@ def _is_meant(id_: ColumnElement[UUID], org_id: UUID, wanted: Matching) -> Colum
 
 
 def _of_org(org_id: UUID, wanted: Matching, models: Sequence[str] | None) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = [Document.org_id == org_id]
+    conditions: list[ColumnElement[bool]] = [Document.org_id == org_id, in_library]
     if wanted.status is not None:
         conditions.append(listed_as(wanted.status))
     if wanted.folder is not None:

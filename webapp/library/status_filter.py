@@ -8,6 +8,7 @@ from typing import cast
 
 from sqlalchemy import ColumnElement, Table, Text, and_, literal_column, or_
 
+from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.documents.states import DocumentStatus
 
@@ -40,8 +41,12 @@ WHOLE_LIBRARY = tuple(each for each in StatusFilter if each is not StatusFilter.
 def listed_as(wanted: StatusFilter) -> ColumnElement[bool]:
     """The documents that are counted and listed as this."""
     if wanted is StatusFilter.PARTLY_READ:
-        return _IS_PARTLY_READ
-    return _IS_KEPT if wanted is StatusFilter.KEPT else and_(_documents.c.status == wanted.value, _NOT_KEPT)
+        return and_(_IS_PARTLY_READ, in_library)
+    return and_(_IS_KEPT if wanted is StatusFilter.KEPT else _is_unkept(wanted), in_library)
+
+
+def _is_unkept(wanted: StatusFilter) -> ColumnElement[bool]:
+    return and_(_documents.c.status == wanted.value, _NOT_KEPT)
 
 
 # Literals, in the words of the model's KEPT, NOT_KEPT and PARTLY_READ: an index is used where its condition is a part

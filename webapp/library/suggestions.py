@@ -14,6 +14,7 @@ from sqlalchemy import Table, select
 
 from webapp.clock import utc_now
 from webapp.db import session
+from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.documents.tag_model import Tag
 from webapp.library import grid
@@ -107,7 +108,8 @@ def _file_names(org_id: UUID, begun: str) -> list[str]:
 
 def _languages(org_id: UUID, begun: str) -> list[str]:
     d = _documents.c
-    newest = select(d.language).where(d.org_id == org_id).order_by(d.id.desc()).limit(DOCUMENTS_READ).subquery()
+    documents = select(d.language).where(d.org_id == org_id, in_library).order_by(d.id.desc())
+    newest = documents.limit(DOCUMENTS_READ).subquery()
     codes = session().scalars(select(newest.c.language).distinct().where(newest.c.language.is_not(None)))
     return _beginning(sorted({code.lower().partition("-")[0] for code in codes}), begun)
 

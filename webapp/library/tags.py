@@ -1,10 +1,10 @@
 """Tags: names that people give to documents, by which they are found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Table, delete, func, select
+from sqlalchemy import Table, bindparam, delete, func, select
 from sqlalchemy.dialects import postgresql
 
 from webapp.clock import new_id
@@ -18,12 +18,17 @@ _tags = cast(Table, Tag.__table__)
 _document_tags = cast(Table, DocumentTag.__table__)
 
 
-def named(names: Sequence[str]) -> dict[str, str]:
+_REMOVE = delete(_document_tags).where(
+    *(_document_tags.c[name] == bindparam(f"the_{name}") for name in ("org_id", "document_id", "tag_id"))
+)
+
+
+def named(names: Sequence[str], most: int | None = TAGS_MAX) -> dict[str, str]:
     """Names by how they are compared, each once; BadValue where one is empty or too long, or there are too many."""
     found: dict[str, str] = {}
     for name in names:
         found.setdefault(tag_of(name), plain_tag(name))
-    if len(found) > TAGS_MAX:
+    if most is not None and len(found) > most:
         raise BadValue
     return found
 
@@ -59,6 +64,42 @@ def remove(org_id: UUID, document_id: UUID, name: str) -> None:
     replace(org_id, document_id, [each for each in of_document(org_id, document_id) if tag_of(each) != word])
 
 
+def change_many(org_id: UUID, wanted: Mapping[UUID, Sequence[str]], *, is_added: bool) -> dict[UUID, list[str] | None]:
+    """Give each of these documents these tags, or take them away: the names that changed, where some did.
+
+    None for a document that would have more than TAGS_MAX. BadValue where a name can be none.
+    """
+    words = named([name for names in {tuple(names) for names in wanted.values()} for name in names], most=None)
+    if is_added:
+        _make(org_id, words)
+    ids = {word: tag_id for tag_id, word in _known_ids(org_id, words)}
+    having: dict[UUID, set[UUID]] = {each: set() for each in wanted}
+    dt = _document_tags.c
+    for row in session().execute(
+        select(dt.document_id, dt.tag_id).where(dt.org_id == org_id, dt.document_id.in_(wanted))
+    ):
+        having[row.document_id].add(row.tag_id)
+    changed: dict[UUID, list[str] | None] = {}
+    rows = []
+    for document_id, names in wanted.items():
+        due = [word for word in named(names) if word in ids and (ids[word] in having[document_id]) != is_added]
+        if is_added and len(having[document_id]) + len(due) > TAGS_MAX:
+            changed[document_id] = None
+        elif due:
+            changed[document_id] = [words[word] for word in due]
+            rows += [{"org_id": org_id, "document_id": document_id, "tag_id": ids[word]} for word in due]
+    _write(rows, is_added=is_added)
+    return changed
+
+
+def _write(rows: Sequence[Mapping[str, UUID]], *, is_added: bool) -> None:
+    if rows and is_added:
+        session().execute(postgresql.insert(_document_tags).on_conflict_do_nothing(), rows)
+    elif rows:
+        connection = session().connection()
+        connection.execute(_REMOVE, [{f"the_{name}": value for name, value in row.items()} for row in rows])
+
+
 def known(org_id: UUID, most: int = 200) -> list[str]:
     """The names of an org's tags, in alphabetical order."""
     names = select(_tags.c.name).where(_tags.c.org_id == org_id).order_by(_tags.c.word).limit(most)
@@ -66,13 +107,22 @@ def known(org_id: UUID, most: int = 200) -> list[str]:
 
 
 def _ids(org_id: UUID, wanted: dict[str, str]) -> list[UUID]:
-    if not wanted:
-        return []
+    _make(org_id, wanted)
+    return [tag_id for tag_id, _ in _known_ids(org_id, wanted)]
+
+
+def _make(org_id: UUID, wanted: Mapping[str, str]) -> None:
     # Always in the same order, so that two who make the same tags don't wait for each other in a circle.
     rows = [{"id": new_id(), "org_id": org_id, "name": wanted[word], "word": word} for word in sorted(wanted)]
-    session().execute(postgresql.insert(_tags).on_conflict_do_nothing(), rows)
-    known = select(_tags.c.id).where(_tags.c.org_id == org_id, _tags.c.word.in_(wanted))
-    return list(session().scalars(known))
+    if rows:
+        session().execute(postgresql.insert(_tags).on_conflict_do_nothing(), rows)
+
+
+def _known_ids(org_id: UUID, wanted: Mapping[str, str]) -> list[tuple[UUID, str]]:
+    if not wanted:
+        return []
+    known = select(_tags.c.id, _tags.c.word).where(_tags.c.org_id == org_id, _tags.c.word.in_(wanted))
+    return [(row.id, row.word) for row in session().execute(known)]
 
 
 def count(org_id: UUID) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from webapp.pipeline.analyze import take_notes
 from webapp.pipeline.audio import extract_audio
+from webapp.pipeline.change_many import change_many
 from webapp.pipeline.chunk import chunk
 from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.embed import embed
@@ -44,6 +45,7 @@ STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
     stages.ANALYZE: {stages.TAKE_NOTES: take_notes},
     stages.INDEX: _FROM_TEXT,
     stages.DETECT_CONNECTIONS: {stages.CONNECT: detect_connections},
+    stages.BULK: {stages.CHANGE_MANY: change_many},
     stages.EMBED_ANEW: {stages.EMBED: embed_published, stages.PUBLISH: publish_vectors},
     stages.READ_ANEW: {stages.EXTRACT: extract_here, **_FROM_TEXT, stages.FIND_FIELDS: use_kept_fields},
 }

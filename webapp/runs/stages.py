@@ -14,6 +14,7 @@ INDEX = "index"
 DETECT_CONNECTIONS = "detect_connections"
 EMBED_ANEW = "embed_anew"
 READ_ANEW = "read_anew"
+BULK = "bulk"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ TAKE_NOTES = Step("analyzing", "analyzed", 0.15, artifact="extraction")
 # In place of all others, where nothing reads the file.
 KEEP = Step("keeping", "kept", 1.00)
 
+CHANGE_MANY = Step("changing_documents", "documents_changed", 1.00)
+
 CONNECT = Step("connecting", "connected", 1.00)
 
 STAGES: dict[str, tuple[Step, ...]] = {
@@ -65,6 +68,8 @@ STAGES: dict[str, tuple[Step, ...]] = {
     EMBED_ANEW: (EMBED, PUBLISH),
     # For a file that an earlier version of a reader read, or none did.
     READ_ANEW: (EXTRACT, FIND_FIELDS, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
+    # Of an operation, which changes many documents and is about none of them alone.
+    BULK: (CHANGE_MANY,),
 }
 
 # Stages that together make one result, so they share one progress bar.

@@ -34,6 +34,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from webapp.clock import after, new_id, now
 from webapp.db import session
 from webapp.documents import events
+from webapp.documents.binned import in_library
 from webapp.documents.kinds import are_recordings
 from webapp.documents.model import Document, ProcessingRun
 from webapp.documents.states import (
@@ -51,8 +52,6 @@ _ERROR_CHARACTERS_MAX = 2000
 # The tables instead of their classes: the ORM takes longer than the database.
 _runs, _documents = cast(Table, ProcessingRun.__table__), cast(Table, Document.__table__)
 _ADD = insert(_runs)
-# A job that follows a run ends long before so many later runs have ended.
-_FOLLOWED_RUNS_MAX = 10
 
 
 class DocumentMissing(LookupError):
@@ -236,12 +235,6 @@ def live_of(document_id: UUID) -> list[UUID]:
     return list(session().scalars(_newest_first(_runs_of(document_id).where(ProcessingRun.state.in_(_LIVE)))))
 
 
-def with_work_left(document_id: UUID) -> list[UUID]:
-    """The runs of a document that may have live jobs, newest first: those alive, and the last that succeeded."""
-    succeeded = _runs_of(document_id).where(ProcessingRun.state == RunState.SUCCEEDED)
-    return [*live_of(document_id), *session().scalars(_newest_first(succeeded).limit(_FOLLOWED_RUNS_MAX))]
-
-
 def content_type(org_id: UUID, document_id: UUID) -> str:
     """A document's content type; empty where there is no such document."""
     found = select(Document.content_type).where(Document.org_id == org_id, Document.id == document_id)
@@ -249,7 +242,7 @@ def content_type(org_id: UUID, document_id: UUID) -> str:
 
 
 def lock(document_id: UUID, org_id: UUID | None = None) -> None:
-    """Lock the document's row, as everybody does who changes its runs; DocumentMissing."""
+    """Lock the document's row, as everybody does who queues runs or changes it; DocumentMissing, also in the bin."""
     if session().scalar(_LOCK_DOCUMENT, {"document": document_id, "org": org_id}) is None:
         raise DocumentMissing(f"document {document_id} does not exist")
 
@@ -363,7 +356,7 @@ _SET_DOCUMENT_STATUS = (
 _LOCK_DOCUMENT = (
     select(_documents.c.id)
     .where(_documents.c.id == bindparam("document", type_=Uuid()))
-    .where(func.coalesce(bindparam("org", type_=Uuid()), _documents.c.org_id) == _documents.c.org_id)
+    .where(func.coalesce(bindparam("org", type_=Uuid()), _documents.c.org_id) == _documents.c.org_id, in_library)
     .with_for_update()
 )
 _LOCK = (

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Table, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Table, Uuid, and_, bindparam, delete, insert, not_, or_, select, update
 from sqlalchemy.dialects import postgresql
 
 from webapp.clock import after, now
 from webapp.db import session
+from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.search.answer_model import AnsweredQuestion, AnswerSource
 from webapp.search.answer_text import AnswerSentence
@@ -61,14 +62,14 @@ class NewAnswer:
 
 
 def begin(org_id: UUID, new: NewAnswer) -> bool:
-    """Add an answer; False where there is one already, or one of the documents is gone.
+    """Add an answer; False where there is one already, or one of the documents is gone or in the bin.
 
     One that failed, or whose process died, is begun anew.
     """
     key, passages, seconds = new.key, new.passages, new.seconds
     ids = {document_id for document_id, _ in passages}
     # Who deletes one of them waits, or was quicker.
-    there = select(_documents.c.id).where(_documents.c.org_id == org_id, _documents.c.id.in_(ids))
+    there = select(_documents.c.id).where(_documents.c.org_id == org_id, _documents.c.id.in_(ids), in_library)
     if len(session().scalars(there.with_for_update(read=True, key_share=True)).all()) < len(ids):
         return False
     row = {"org_id": org_id, "key": key, "model": new.model, "call_id": new.call_id}
@@ -97,10 +98,10 @@ def write(org_id: UUID, call_id: UUID, sentences: Sequence[AnswerSentence], left
 
 
 def find(org_id: UUID, key: str) -> GivenAnswer | None:
-    """An answer with its sources; FAILED where its process died."""
+    """An answer with its sources; FAILED where its process died; None while one of its documents lies in the bin."""
     is_dead = and_(_answers.c.state == ASKING, _answers.c.ends_at < now())
     row = session().execute(select(_answers, is_dead.label("is_dead")).where(*_of(org_id, key))).one_or_none()
-    if row is None:
+    if row is None or session().scalar(_HAS_BINNED_SOURCE, {"org": org_id, "of": key}):
         return None
     sentences = [AnswerSentence(each["text"], tuple(each["sources"])) for each in row.sentences]
     state = FAILED if row.is_dead else row.state
@@ -120,6 +121,14 @@ def delete_of_documents(org_id: UUID, document_ids: Collection[UUID]) -> None:
     """Delete the answers that were made from these documents, before the documents are deleted."""
     keys = select(_sources.c.key).where(_sources.c.org_id == org_id, _sources.c.document_id.in_(document_ids))
     session().execute(delete(_answers).where(_answers.c.org_id == org_id, _answers.c.key.in_(keys)))
+
+
+_HAS_BINNED_SOURCE = (
+    select(_documents.c.id)
+    .join(_sources, and_(_documents.c.org_id == _sources.c.org_id, _documents.c.id == _sources.c.document_id))
+    .where(_sources.c.org_id == bindparam("org", type_=Uuid()), _sources.c.key == bindparam("of"), not_(in_library))
+    .limit(1)
+)
 
 
 def _sources_of(org_id: UUID, key: str) -> list[SourceOfAnswer]:

@@ -33,6 +33,7 @@ from sqlalchemy.orm import aliased, defer
 from webapp.batches import batches
 from webapp.clock import now
 from webapp.db import session
+from webapp.documents.binned import binned
 from webapp.documents.model import Document
 from webapp.search.model import Chunk, Connection
 
@@ -321,4 +322,7 @@ def _pairs(org_id: UUID, document_id: UUID) -> Subquery:
 def _seen_from(org_id: UUID, document_id: UUID, own: Any, other: Any) -> Select[Any]:
     rows = select(own.label("own"), other.label("other"), Connection.kind, Connection.score)
     rows = rows.join(Chunk, (Chunk.org_id == Connection.org_id) & (Chunk.id == own))
+    theirs = aliased(Chunk)
+    rows = rows.join(theirs, (theirs.org_id == Connection.org_id) & (theirs.id == other))
+    rows = rows.where(theirs.document_id.not_in(binned(org_id)))
     return rows.where(Chunk.org_id == org_id, Chunk.document_id == document_id)

@@ -27,7 +27,7 @@ _FOUND = """
         SELECT chunk_id AS id, bm25(chunks_fts, {weights}) AS distance FROM chunks_fts
         JOIN chunks_fts_ids ON number = chunks_fts.rowid
         {join}
-        WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id {only}
+        WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id AND NOT hidden {only}
         {newest}
     )
     ORDER BY distance, id LIMIT :limit
@@ -98,7 +98,7 @@ def count(org_id: UUID, match: TermMatch) -> int:
 _COUNTED_IN_ORG = text("""
     SELECT count(*) FROM (
         SELECT 1 FROM chunks_fts JOIN chunks_fts_ids ON number = chunks_fts.rowid
-        WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id LIMIT :most
+        WHERE chunks_fts MATCH :wanted AND chunks_fts_ids.org_id = :org_id AND NOT hidden LIMIT :most
     )
 """).bindparams(bindparam("org_id", type_=Uuid))
 

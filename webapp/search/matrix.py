@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from sqlalchemy import LargeBinary, String, Uuid, bindparam, func, select, text, type_coerce
 
 from webapp.db import session
+from webapp.documents.binned import binned
 from webapp.search.matrix_files import ID, MatrixFiles
 from webapp.search.model import Chunk
 
@@ -154,7 +155,10 @@ def _from_files(files: MatrixFiles, org_id: UUID, version: int, live: NDArray[np
 def _live_ids(org_id: UUID, model: str, dimensions: int) -> NDArray[np.bytes_]:
     """The ids of the rows that can be compared, as 16 bytes each."""
     as_hex = select(type_coerce(Chunk.id, String)).where(
-        Chunk.org_id == org_id, Chunk.embedding_model == model, func.length(Chunk.embedding) == 4 * dimensions
+        Chunk.org_id == org_id,
+        Chunk.embedding_model == model,
+        func.length(Chunk.embedding) == 4 * dimensions,
+        Chunk.document_id.not_in(binned(org_id)),
     )
     return np.frombuffer(bytes.fromhex("".join(session().scalars(as_hex))), dtype=ID)
 

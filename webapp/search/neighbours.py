@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, LargeBinary, Select, Uuid, bindparam, func
 
 from webapp.batches import batches
 from webapp.db import is_postgresql, session
+from webapp.documents.binned import IS_NOT_BINNED, binned
 from webapp.search.link_floors import link_floor_of
 from webapp.search.model import Chunk
 from webapp.search.vectors import INDEXED_MODELS, is_large, scanning_on
@@ -71,7 +72,7 @@ def of_document(org_id: UUID, document_id: UUID, model: str) -> Passages:
 
 def of_others(org_id: UUID, document_id: UUID, model: str, after: UUID | None) -> Passages:
     """The next block of other documents' passages; an empty one is the end."""
-    others = _passages(org_id, model).where(Chunk.document_id != document_id)
+    others = _passages(org_id, model).where(Chunk.document_id != document_id, Chunk.document_id.not_in(binned(org_id)))
     if after is not None:
         others = others.where(Chunk.id > after)
     return _read(others.limit(ROWS_PER_BLOCK))
@@ -151,7 +152,7 @@ def by_index(org_id: UUID, document_id: UUID, model: str, sources: Sequence[UUID
         "WHERE org_id = :org_id AND id = ANY(:ids)) "
         "SELECT source.id AS source, near.id AS target, near.document_id, 1 - near.distance AS score "
         f"FROM source CROSS JOIN LATERAL (SELECT id, document_id, {distance} AS distance FROM chunks "
-        f"WHERE org_id = :org_id AND embedding_model = '{model}' AND document_id <> :document_id "
+        f"WHERE org_id = :org_id AND embedding_model = '{model}' AND document_id <> :document_id AND {IS_NOT_BINNED} "
         f"ORDER BY {distance} LIMIT :count) AS near WHERE 1 - near.distance >= :threshold"
     )
     typed = statement.bindparams(bindparam("org_id", type_=Uuid), bindparam("document_id", type_=Uuid))

@@ -41,7 +41,7 @@ def holding(scope: SearchScope, match: TermMatch, limit: int, among: Sequence[UU
     # Made of our own constants alone.
     statement = text(
         f"SELECT chunk_id FROM chunk_words, (SELECT CAST(:wanted AS tsquery) AS wanted) AS query "  # noqa: S608
-        f"WHERE org_id = :org_id AND words @@ wanted {only} ORDER BY {RANK} DESC, chunk_id LIMIT :limit"
+        f"WHERE org_id = :org_id AND NOT hidden AND words @@ wanted {only} ORDER BY {RANK} DESC, chunk_id LIMIT :limit"
     )
     found = session().execute(statement.bindparams(bindparam("org_id", type_=Uuid)).columns(chunk_id=Uuid), values)
     return [row.chunk_id for row in found]

@@ -13,6 +13,7 @@ from sqlalchemy import Table, bindparam, delete, func, insert, select
 
 from webapp.batches import batches
 from webapp.db import session
+from webapp.documents.binned import binned
 from webapp.search.index import NewChunk
 from webapp.search.model import ChunkValue
 
@@ -148,6 +149,7 @@ def _elsewhere(org_id: UUID, document_id: UUID, values: Iterable[str]) -> dict[s
         others = (
             select(ChunkValue.value, ChunkValue.chunk_id, ChunkValue.document_id, number)
             .where(ChunkValue.org_id == org_id, ChunkValue.document_id != document_id, ChunkValue.value.in_(part))
+            .where(ChunkValue.document_id.not_in(binned(org_id)))
             .subquery()
         )
         rows = select(others.c.value, others.c.chunk_id, others.c.document_id)

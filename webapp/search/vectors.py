@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Uuid, bindparam, text
 
 from webapp.db import Embedding, ask_postgresql, is_postgresql, session
+from webapp.documents.binned import IS_NOT_BINNED, NOT_AMONG_BINNED
 from webapp.search import matrix
 from webapp.search.scope import SearchScope
 
@@ -85,8 +86,9 @@ _LARGE_FOR_SECONDS = 600.0
 
 def _by_comparing(scope: SearchScope, wanted: QueryVector, limit: int) -> list[NearPassage]:
     values = {"org_id": scope.org_id, "model": wanted.model, "wanted": wanted.values, "limit": limit}
-    only = ""
+    only = f"AND {NOT_AMONG_BINNED}"
     if scope.documents is not None:
+        # These were found in the library.
         only, values["documents"] = "AND document_id = ANY(:documents)", list(scope.documents)
     # The CASE keeps vectors of another model, and so of another length, out of the comparison.
     distance = "CASE WHEN embedding_model = :model THEN embedding <=> CAST(:wanted AS vector) END"
@@ -115,7 +117,8 @@ def _by_index(org_id: UUID, wanted: QueryVector, limit: int) -> list[NearPassage
     with scanning_on():
         return _near(
             f"WITH near AS MATERIALIZED (SELECT id, {distance} AS distance FROM chunks "  # noqa: S608
-            f"WHERE org_id = :org_id AND embedding_model = '{wanted.model}' ORDER BY {distance} LIMIT :limit) "
+            f"WHERE org_id = :org_id AND embedding_model = '{wanted.model}' AND {IS_NOT_BINNED} "
+            f"ORDER BY {distance} LIMIT :limit) "
             "SELECT id, distance FROM near ORDER BY distance, id",
             {"org_id": org_id, "wanted": wanted.values, "limit": limit},
         )

@@ -20,6 +20,7 @@ from webapp.web.document import (
     cell_pages,
     change_pages,
     connection_pages,
+    deletion_pages,
     document_pages,
     field_correction_pages,
     page_view_pages,
@@ -34,7 +35,15 @@ from webapp.web.exposure import init_exposure
 from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
 from webapp.web.http_workers import http_worker_pages
-from webapp.web.library import doubt_pages, field_pages, library_pages, reprocess_pages, upload_pages
+from webapp.web.library import (
+    bin_pages,
+    bulk_pages,
+    doubt_pages,
+    field_pages,
+    library_pages,
+    reprocess_pages,
+    upload_pages,
+)
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
 from webapp.web.long_polls import init_long_polls
@@ -61,10 +70,13 @@ _PAGES = (
     api_pages,
     audio_pages,
     audit_pages,
+    bin_pages,
+    bulk_pages,
     cell_pages,
     change_pages,
     connection_pages,
     correction_export_pages,
+    deletion_pages,
     document_pages,
     doubt_pages,
     field_correction_pages,

@@ -1,8 +1,6 @@
 """Stored files on their way out: always saved, never shown in place, whatever they hold."""
 
-import logging
 import os
-from collections.abc import Iterable
 from io import BytesIO
 from typing import BinaryIO, cast
 
@@ -10,12 +8,11 @@ from flask import Response, request, send_file
 from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from webapp.documents.model import Document
-from webapp.provider_errors import BlobMissing, ProviderError
+from webapp.provider_errors import BlobMissing
 from webapp.providers.ports import BlobStore
 from webapp.web.errors import Problem
 from webapp.web.library.upload_seats import admit_download
 
-_log = logging.getLogger(__name__)
 # Even a browser that opens the file all the same gives it no script, no form and no origin.
 _POLICY = "default-src 'none'; sandbox"
 # A browser that opens a recording by itself plays it in a page of its own, which could load nothing in a sandbox.
@@ -81,15 +78,6 @@ def picture(content: bytes | None, tag: str) -> Response:
     response.headers["Cache-Control"] = "private, no-cache"
     response.set_etag(tag)
     return response
-
-
-def remove_folders(store: BlobStore, folders: Iterable[str]) -> None:
-    """Remove what a deleted document leaves. What cannot be removed now is swept later: its rows are gone."""
-    for folder in folders:
-        try:
-            store.delete_prefix(folder)
-        except ProviderError as error:
-            _log.warning("blobs of a deleted document stay behind until they are swept: %s", error.code)
 
 
 def _as_asked(response: Response, stream: BinaryIO, size_bytes: int) -> Response:

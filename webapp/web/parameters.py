@@ -21,6 +21,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "upload.create": ("language", "bulk"),
     "reprocess.confirm": ("q", "folder", "status"),
     "reprocess.matching": ("q", "folder", "status"),
+    "bin.show": ("cursor",),
+    "deletion.remove": ("purge",),
     "document.show": ("part", "page", "run", "passage", "words", "q"),
     "document.status": ("view", "wait"),
     "document.chunks": (*_LIST, "passage"),

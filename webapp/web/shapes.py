@@ -184,6 +184,7 @@ def uploaded_json(one: Ingested) -> dict[str, Any]:
         "status": document.status,
         "created_at": document.created_at,
         "duplicate_of": one.duplicate_of,
+        "restored": one.is_restored,
         "run": {"id": one.run.id, "state": one.run.state},
     }
 

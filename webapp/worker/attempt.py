@@ -237,5 +237,6 @@ def _note(lease: Lease, outcome: Outcome, error: BaseException | None = None, st
         why = f" while {step}: {error.code}, {scrubbed(error.message, _LOGGED_CHARACTERS_MAX)}"
     elif outcome in {Outcome.RETRIED, Outcome.FAILED}:
         why = f" while {step}: {type(error).__name__}"
-    _log.info("%s of document %s: %s%s (job %s)", lease.stage, lease.document_id, outcome, why, lease.job_id)
+    of = f"document {lease.document_id}" if lease.run else f"operation {lease.operation_id}"
+    _log.info("%s of %s: %s%s (job %s)", lease.stage, of, outcome, why, lease.job_id)
     return outcome

@@ -10,11 +10,12 @@ from uuid import UUID
 from webapp.accounts import orgs
 from webapp.batches import batches
 from webapp.clock import utc_now
-from webapp.db import reading, transaction
+from webapp.db import reading, session_url, transaction
 from webapp.documents import blob_layout
 from webapp.documents.states import LiveRun
 from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import HTTP_WORKERS, Reset
+from webapp.library import bin as library_bin
 from webapp.library import blob_marks, lookup, reprocess, reread
 from webapp.library.missing import find_missing
 from webapp.pipeline import replaced, waiting
@@ -30,6 +31,7 @@ from webapp.statistics import incidents
 from webapp.statistics.disk import disk_of
 from webapp.statistics.incidents import IncidentName
 from webapp.worker import worker_table
+from webapp.worker.locks import alone
 
 _log = logging.getLogger(__name__)
 
@@ -276,7 +278,20 @@ def index_words(should_stop: Callable[[], bool] = lambda: False) -> int:
 
 def _index(org_id: UUID, document_id: UUID) -> bool:
     with transaction(org_id) as opened:
-        return word_rows.write_all(opened.connection(), org_id, document_id)
+        is_written = word_rows.write_all(opened.connection(), org_id, document_id)
+        library_bin.hide_again(org_id, document_id)
+        return is_written
+
+
+def purge_bin(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Delete for good what has lain in the bin long enough; one process of all does so at a time."""
+    days = services.settings.limits.bin_days
+    with reading(everywhere=True):
+        due = library_bin.orgs_with_due(days)
+    if not due:
+        return 0
+    with alone(session_url(), "purge") as is_alone:
+        return sum(library_bin.purge_due(services, each, should_stop) for each in due) if is_alone else 0
 
 
 def read_anew(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:

@@ -6,7 +6,9 @@ PostgreSQL or, for the lock file beside SQLite's, the kernel releases them. `acq
 import fcntl
 import os
 import select
-from contextlib import suppress
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -51,6 +53,21 @@ def host_lock(url: URL) -> ProcessLock:
     if url.get_backend_name() == "sqlite":
         return FileLock(Path(f"{url.database}.host"))
     return AdvisoryLock(url)
+
+
+@contextmanager
+def alone(url: URL, what: str) -> Iterator[bool]:
+    """Whether no other process that uses this database does the same; until the end nobody else does."""
+    if url.get_backend_name() == "sqlite":
+        lock: FileLock | AdvisoryLock = FileLock(Path(f"{url.database}.{what}"))
+        is_ours = lock.acquire()
+    else:
+        lock = AdvisoryLock(url)
+        is_ours = lock.acquire(_HOST_KEY ^ zlib.crc32(what.encode()))
+    try:
+        yield is_ours
+    finally:
+        lock.release()
 
 
 class FileLock:

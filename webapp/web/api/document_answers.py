@@ -141,6 +141,7 @@ class UploadedJson(TypedDict):
     status: DocumentStatus
     created_at: Time
     duplicate_of: UUID | None
+    restored: Annotated[bool, Meta(description="Whether the same file was in the bin and is in the library again.")]
     run: UploadedRunJson
 
 

@@ -58,7 +58,7 @@ def describe(app: Flask) -> dict[str, Any]:
 
 def _describe(app: Flask) -> dict[str, Any]:
     described = [each for section in SECTIONS.values() for each in section.values()]
-    types = [one for each in described for one in (each.answer, each.body) if one is not None]
+    types = [one for each in described for one in (each.answer, each.body, *each.others.values()) if one is not None]
     found, components = msgspec.json.schema_components(types, ref_template=_SCHEMAS + "{name}")
     schemas = dict(zip(map(id, types), found, strict=True))
     paths: dict[str, Any] = {}
@@ -140,7 +140,11 @@ def _body(each: Described, schemas: Mapping[int, dict[str, Any]]) -> dict[str, A
 
 def _answer(each: Described, schemas: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
     if each.answer is not None:
-        return {str(each.status): {"description": "Done.", "content": {JSON: {"schema": schemas[id(each.answer)]}}}}
+        found = {each.status: each.answer, **each.others}
+        return {
+            str(status): {"description": "Done.", "content": {JSON: {"schema": schemas[id(answer)]}}}
+            for status, answer in found.items()
+        }
     if each.media is None:
         return {str(each.status): {"description": "Done; there is no body."}}
     file = {"description": "The file.", "content": {each.media: {"schema": {"type": "string", "format": "binary"}}}}

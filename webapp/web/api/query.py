@@ -49,6 +49,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "other": Parameter("Connections with this document.", _UUID),
     "size": Parameter("How large the picture is.", _one_of(Size)),
     "words": Parameter("The first words of the passage, by which it is found where its id is gone."),
+    "purge": Parameter("1: delete it for good, which ops may.", {"type": "string", "enum": ["1"]}),
     "wait": Parameter(
         "Wait up to so many seconds while the document is PROCESSING. Where too many wait, the answer comes at once.",
         {"type": "integer", "minimum": 1, "maximum": WAIT_SECONDS_MAX},

@@ -5,11 +5,12 @@ Parameters come from `webapp.web.parameters` and `webapp.web.api.query`, and who
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
 
+from webapp.web.api import bulk_answers as bulk
 from webapp.web.api import correction_answers as corrected
 from webapp.web.api import document_answers as docs
 from webapp.web.api import ops_answers as ops
@@ -66,6 +67,8 @@ class Described:
     is_form: bool = False
     """Whether `body` is sent as a form and not as JSON."""
     is_body_required: bool = True
+    others: Mapping[int, Any] = field(default_factory=dict)
+    """The types of answers with other statuses."""
     has_ranges: bool = False
     """Whether parts of the file can be asked for."""
 
@@ -115,7 +118,21 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         ),
         "password.give": Described("Give the password of a locked file", docs.StatusJson, 202, body=Password),
         "document.cancel_run": Described("Cancel a run", docs.StatusJson),
-        "document.remove": Described("Delete a document", status=204),
+        "deletion.remove": Described("Put a document into the bin, or delete it for good", status=204),
+        "deletion.restore": Described("Restore a document from the bin", docs.WholeDocumentJson),
+        "bin.show": Described("List the bin", bulk.BinJson),
+        "bin.empty": Described("Delete all that lies in the bin for good", bulk.EmptiedJson, 202),
+        "bulk.begin": Described(
+            "Change many documents",
+            bulk.BulkBegunJson,
+            202,
+            body=bulk.BulkRequestJson,
+            others={200: bulk.BulkCountJson},
+        ),
+        "bulk.index": Described("List the newest changes to many documents", bulk.BulkOperationsJson),
+        "bulk.show": Described("Get how far a change to many documents is", bulk.BulkOperationJson),
+        "bulk.stop": Described("Stop a change to many documents", bulk.BulkOperationJson),
+        "bulk.undo": Described("Undo a change to many documents", bulk.BulkOperationJson, 202),
         "reprocess.matching": Described("Reprocess all documents that match", docs.QueuedJson, 202),
         "fields.show": Described("List the fields of many documents as a table", docs.FieldTableJson),
         "fields.download": Described("Download the fields of many documents as CSV", media="text/csv"),
@@ -184,8 +201,11 @@ PAGES_ONLY = frozenset(
         "cell.say",
         "change.change_details",
         "change.change_tags",
-        "document.confirm_delete",
-        "document.delete",
+        "bin.confirm_empty",
+        "deletion.confirm_delete",
+        "deletion.confirm_purge",
+        "deletion.delete",
+        "deletion.purge",
         "doubts.say",
         "field_correction.say",
         "field_correction.undo",

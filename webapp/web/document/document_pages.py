@@ -4,18 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, jsonify, make_response, redirect, request, url_for
 
 from webapp.accounts import actors
-from webapp.accounts.audit import Action
 from webapp.clock import monotonic
-from webapp.db import reading, transaction
+from webapp.db import reading
 from webapp.documents import events
 from webapp.documents.kinds import is_recording
 from webapp.documents.model import Document
 from webapp.documents.states import RunTrigger
-from webapp.library import deletion, lookup
 from webapp.library import fields as shown_fields
+from webapp.library import lookup
 from webapp.library import tables as shown_tables
 from webapp.library.pages import page_readings
 from webapp.providers.spoken import SPOKEN
@@ -24,7 +23,7 @@ from webapp.runs import lifecycle, transitions
 from webapp.search import passages
 from webapp.search.filters import KINDS
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
-from webapp.web.access import get_document, org_id, principal, services, writers_only
+from webapp.web.access import get_document, org_id, principal, services
 from webapp.web.document import field_list, hit_steps, part_list, recordings, results, text_view
 from webapp.web.document.changes import shown_facts
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
@@ -34,7 +33,7 @@ from webapp.web.errors import Problem
 from webapp.web.long_polls import long_polls
 from webapp.web.numbers import whole_number
 from webapp.web.rates import count_reprocess, reprocess_left
-from webapp.web.security_log import note, note_download
+from webapp.web.security_log import note_download
 from webapp.web.sentences import Sentence
 from webapp.web.shapes import run_json, status_json
 from webapp.web.spoken_language import as_checkpoint, asked_language
@@ -277,45 +276,6 @@ def answer_changed(document_id: UUID, status: int) -> Response:
     return fragments.trigger(response, "document-changed")
 
 
-@pages.get("/delete")
-@writers_only
-def confirm_delete(document_id: UUID) -> Response:
-    """The page that asks before deleting, for browsers without scripts."""
-    with reading(org_id()):
-        found = find(document_id)
-    return make_response(render_template("document/delete.html", **context_of(found)))
-
-
-@pages.post("/delete")
-def delete(document_id: UUID) -> Response:
-    """Deleting for browsers, whose forms know no DELETE."""
-    document = get_document(document_id)
-    _delete(document_id)
-    flash(render_template("document/_deleted.txt", document=document).strip(), "success")
-    return make_response(redirect(url_for("library.index"), 303))
-
-
-@pages.delete("")
-def remove(document_id: UUID) -> Response:
-    """Delete the document and its blobs."""
-    _delete(document_id)
-    return Response(status=204)
-
-
-def _delete(document_id: UUID) -> None:
-    found, org = services(), org_id()
-    get_document(document_id)
-    for folders_of_parts in deletion.delete_parts(found.queue, org, document_id):
-        blobs.remove_folders(found.providers.blobs, folders_of_parts)
-    with transaction(org):
-        known = lookup.get(org, document_id)
-        folders = deletion.delete_document(found.queue, org, document_id)
-        if known is None or folders is None:
-            raise Problem(404)
-        note(Action.DOCUMENT_DELETED, f"document:{document_id}", filename=known.filename)
-    blobs.remove_folders(found.providers.blobs, folders)
-
-
 def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Response:
     """Answer a tab: the whole page, or for HTMX the tab with its surroundings, so that all is of one result."""
     return fragments.answer(
@@ -376,6 +336,7 @@ def context_of(found: ShownResult) -> dict[str, Any]:
         "own_facts": found.own_facts,
         "shown_facts": shown_facts(found.document),
         "kinds": sorted(KINDS),
+        "bin_days": services().settings.limits.bin_days,
         "tags": found.tags,
         "known_tags": found.known_tags,
         "page_counts": found.pages,

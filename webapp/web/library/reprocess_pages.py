@@ -21,7 +21,7 @@ AT_ONCE_MAX = 1000
 @pages.get("/documents/reprocess")
 @writers_only
 def confirm() -> Response:
-    """The question, with how many there are."""
+    """The question, with how many there are; the answer begins an operation (webapp/web/library/bulk_pages.py)."""
     wanted = _wanted()
     with reading(org_id()):
         count = selection.count(org_id(), wanted)
@@ -30,7 +30,6 @@ def confirm() -> Response:
         render_template(
             "library/reprocess.html",
             count=count,
-            at_once_max=AT_ONCE_MAX,
             q=wanted.q,
             folder=wanted.folder,
             status=status,

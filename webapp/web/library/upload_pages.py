@@ -101,10 +101,12 @@ def _all_rejected(rejected: list[Rejected]) -> Problem:
 def _for_person(taken: list[Ingested], rejected: list[Rejected]) -> Response:
     """Back to the grid, which says what became of the files."""
     new = [one for one in taken if one.duplicate_of is None]
-    known = [one for one in taken if one.duplicate_of is not None]
+    known = [one for one in taken if one.duplicate_of is not None and not one.is_restored]
+    restored = [one for one in taken if one.is_restored]
     for category, template, files in (
         ("success", "upload/_taken.txt", new),
         ("info", "upload/_known.txt", known),
+        ("success", "upload/_restored.txt", restored),
         ("error", "upload/_rejected.txt", rejected),
     ):
         if files:
