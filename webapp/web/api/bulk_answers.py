@@ -5,8 +5,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from webapp.jobs.operations import OperationState
-from webapp.library.bulk import BulkAction
+from webapp.library.bulk import BulkAction, OperationState
 from webapp.web.api.document_answers import Cursor, Time
 
 
