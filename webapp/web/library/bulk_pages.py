@@ -95,7 +95,8 @@ def begin() -> Response:
     if is_json and request.json.get("dry_run") is True:
         return jsonify(matched=count.number, more=count.more)
     if not is_json and "confirmed" not in request.form:
-        return make_response(render_template("bulk/question.html", asked=asked, count=count))
+        days = services().settings.limits.bin_days
+        return make_response(render_template("bulk/question.html", asked=asked, count=count, bin_days=days))
     operation_id = _begin(asked, count)
     address = url_for("bulk.show", operation_id=operation_id)
     if fragments.is_for_program():
