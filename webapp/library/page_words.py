@@ -8,7 +8,6 @@ from itertools import groupby
 from webapp.documents.model import Document
 from webapp.provider_errors import BadInput, BlobMissing, ParserCrashed, ProviderError, TimedOut
 from webapp.providers.ports import Providers
-from webapp.readers.extraction import Word
 from webapp.readers.filetypes import PDF
 from webapp.readers.pictures.words_file import WordsOfPage, unpacked
 from webapp.search.places import find_run, words_of
@@ -50,23 +49,43 @@ def page_words(providers: Providers, document: Document, number: int, words_path
         return None
 
 
-def marks_of(page: WordsOfPage, passage: Sequence[str], looked_for: Sequence[str] = ()) -> PageMarks | None:
-    """Where the words of a passage are on a page; None where they are not on it.
+class PlacedPage:
+    """The words of a page as they are compared, to find texts among them."""
 
-    `passage` has its words as `words_of` gives them; `looked_for` has them as somebody typed them.
-    """
-    flat = [(word, spoken) for word in page.words if word.polygon for spoken in words_of(word.text)]
-    run = find_run([spoken for _, spoken in flat], passage)
-    if run is None or not (page.width > 0 and page.height > 0):
-        return None
-    marked = flat[run.start : run.end]
-    boxes = [(_box(page, next(of_word)[0]), key) for key, of_word in groupby(marked, key=lambda each: id(each[0]))]
-    wanted = {spoken for typed in looked_for for spoken in words_of(typed)}
-    named = {id(word) for word, spoken in marked if spoken in wanted}
-    turned = page.turned % 180 == 90
-    width, height = (page.height, page.width) if turned else (page.width, page.height)
-    lines = list(_lines([box for box, _ in boxes]))
-    return PageMarks(width, height, lines, [box for box, key in boxes if key in named])
+    def __init__(self, page: WordsOfPage) -> None:
+        self._page = page
+        self._flat = [(word, spoken) for word in page.words if word.polygon for spoken in words_of(word.text)]
+        self._spoken = [spoken for _, spoken in self._flat]
+        turned = page.turned % 180 == 90
+        self.width, self.height = (page.height, page.width) if turned else (page.width, page.height)
+
+    def marks(self, passage: Sequence[str], looked_for: Sequence[str] = ()) -> PageMarks | None:
+        """Where the words of a passage are on the page; None where they are not on it.
+
+        `passage` has its words as `words_of` gives them; `looked_for` has them as somebody typed them.
+        """
+        run = find_run(self._spoken, passage)
+        if run is None or not self._has_size:
+            return None
+        marked = self._flat[run.start : run.end]
+        of_words = groupby(marked, key=lambda each: id(each[0]))
+        boxes = [(_box(self._page, next(of_word)[0].polygon or ()), key) for key, of_word in of_words]
+        wanted = {spoken for typed in looked_for for spoken in words_of(typed)}
+        named = {id(word) for word, spoken in marked if spoken in wanted}
+        lines = list(_lines([box for box, _ in boxes]))
+        return PageMarks(self.width, self.height, lines, [box for box, key in boxes if key in named])
+
+    def outline(self, polygon: Sequence[float]) -> PageMarks | None:
+        """The box around a polygon that is in the unit of the page's size; None where it is not on the page."""
+        if len(polygon) < 4 or not self._has_size:
+            return None
+        box = _box(self._page, polygon)
+        is_inside = 0 <= box.x <= box.x + box.width <= self.width and 0 <= box.y <= box.y + box.height <= self.height
+        return PageMarks(self.width, self.height, [box]) if is_inside and box.width and box.height else None
+
+    @property
+    def _has_size(self) -> bool:
+        return self._page.width > 0 and self._page.height > 0
 
 
 def _by_ocr(providers: Providers, path: str, number: int) -> WordsOfPage | None:
@@ -82,9 +101,9 @@ def _own(providers: Providers, document: Document, number: int) -> WordsOfPage |
         return providers.artist.words(source, number, timeout_seconds=TIMEOUT_SECONDS, org=str(document.org_id))
 
 
-def _box(page: WordsOfPage, word: Word) -> MarkBox:
+def _box(page: WordsOfPage, polygon: Sequence[float]) -> MarkBox:
     """Where a word is on the picture; the page of its words is upright, and its picture may not be."""
-    xs, ys = (word.polygon or ())[::2], (word.polygon or ())[1::2]
+    xs, ys = polygon[::2], polygon[1::2]
     left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
     match page.turned % 360:
         case 90:

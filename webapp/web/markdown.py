@@ -121,6 +121,16 @@ def render(markdown: str) -> Markup:
     return _html(_tokens(markdown))
 
 
+def blocks(source: str) -> list[str]:
+    """The texts of the blocks that a page's Markdown becomes, in their order: paragraphs, headings, lists, tables."""
+    texts: list[list[str]] = []
+    for token in _tokens(source):
+        if token.level == 0 and token.nesting >= 0:
+            texts.append([])
+        texts[-1] += [each.content for each in token.children or (token,)]
+    return [" ".join(text) for text in texts]
+
+
 def _as_it_is(text: str) -> list[Token]:
     return [Token("code_block", "code", 0, content=text, block=True)]
 

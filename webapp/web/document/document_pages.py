@@ -1,6 +1,5 @@
 """One document: what was read out of it, how far it is, and what can be done with it."""
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -15,13 +14,15 @@ from webapp.documents.model import Document
 from webapp.documents.states import RunTrigger
 from webapp.library import deletion, lookup
 from webapp.library.pages import page_readings
+from webapp.library.searchable import WORDS
 from webapp.providers.spoken import SPOKEN
 from webapp.readers.filetypes import filetype
 from webapp.runs import lifecycle, transitions
 from webapp.search import passages
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
-from webapp.web.document import hit_steps, part_list, recordings, results, text_view
+from webapp.web.document import hit_steps, part_list, reader, recordings, results, sections, text_view
+from webapp.web.document.mending import mend_of
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
 from webapp.web.errors import Problem
@@ -35,16 +36,8 @@ pages = Blueprint("document", __name__, url_prefix="/documents/<uuid:document_id
 pages.add_app_template_filter(markdown.render, "as_html")
 
 PASSAGES_SHOWN = 50
+_DETAILS = frozenset(("details", "pages", "passages", "runs"))
 _NEVER_READ = "This file is kept as it is: nothing here reads it, so it has no text."
-
-
-@dataclass(frozen=True)
-class Section:
-    """One of the tabs."""
-
-    name: str
-    url: str
-    count: int | None = None
 
 
 @pages.get("")
@@ -60,15 +53,20 @@ def show(document_id: UUID) -> Response:
     if fragments.is_for_program():
         return jsonify(found.json())
     results.expect_run(found.document, results.asked_run())
+    words = paths.get(WORDS)
     if found.document.is_kept:
-        return show_section(found, "file", dict, kept=_why_kept(found.document))
+        beside = reader.beside(found, "file", words=words)
+        return show_section(found, "file", dict, kept=_why_kept(found.document), reader=beside)
     if found.counts["parts"] and filetype(found.document.content_type).is_archive and not _asks_for_text():
         # What people look for in an archive is what lies in it; its own text is the list of the names.
         return _show_parts(found, 0)
     recording = recordings.find(services(), found.document, paths)
     text = None if recording else text_view.read(found, paths.get("markdown"), readings, wanted)
     steps = hit_steps.around(document_id, wanted) if text and wanted else None
-    return show_section(found, "text", dict, recording=recording, text=text, steps=steps)
+    if not wanted and (steps := hit_steps.first(document_id)) and steps.next_url:
+        return make_response(redirect(steps.next_url))
+    beside = reader.beside(found, "text", text=text, wanted=wanted, words=words)
+    return show_section(found, "text", dict, recording=recording, text=text, steps=steps, reader=beside)
 
 
 @pages.get("/status")
@@ -93,7 +91,13 @@ def fields(document_id: UUID) -> Response:
     org = org_id()
     with reading(org):
         found, shown = find(document_id), lookup.fields(org, document_id)
-    return show_section(found, "fields", lambda: {"fields": [shapes.field_json(one) for one in shown]}, fields=shown)
+    return show_section(
+        found,
+        "fields",
+        lambda: {"fields": [shapes.field_json(one) for one in shown]},
+        fields=shown,
+        reader=reader.beside(found, "fields"),
+    )
 
 
 @pages.get("/tables")
@@ -102,7 +106,13 @@ def tables(document_id: UUID) -> Response:
     org = org_id()
     with reading(org):
         found, shown = find(document_id), lookup.tables(org, document_id)
-    return show_section(found, "tables", lambda: {"tables": [shapes.table_json(one) for one in shown]}, tables=shown)
+    return show_section(
+        found,
+        "tables",
+        lambda: {"tables": [shapes.table_json(one) for one in shown]},
+        tables=shown,
+        reader=reader.beside(found, "tables"),
+    )
 
 
 @pages.get("/chunks")
@@ -122,6 +132,7 @@ def chunks(document_id: UUID) -> Response:
         lambda: {"chunks": [shapes.chunk_json(one) for one in shown], "next_start": next_start, "next_cursor": cursor},
         passages=shown,
         next_url=url_for(".chunks", document_id=document_id, cursor=cursor) if cursor else None,
+        reader=reader.beside(found, "passages"),
     )
 
 
@@ -136,6 +147,14 @@ def parts(document_id: UUID) -> Response:
 def _show_parts(found: ShownResult, start: int) -> Response:
     shown = part_list.read(found.document.id, start)
     return show_section(found, "parts", shown.json, parts=shown.parts, next_url=shown.next_url(found.document.id))
+
+
+@pages.get("/details")
+def details(document_id: UUID) -> Response:
+    """What is known of the file, and how it was read."""
+    with reading(org_id()):
+        found = find(document_id)
+    return show_section(found, "details", found.json)
 
 
 @pages.get("/runs", endpoint="runs")
@@ -283,41 +302,11 @@ def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Re
         data=lambda: {"run_id": found.run_id, **data()},
         section=name,
         section_url=results.own_address(),
-        sections=_sections(found),
+        sections=sections.to_read(found),
+        detail_sections=sections.details(found) if name in _DETAILS else (),
         **_context(found),
         **content,
     )
-
-
-def _sections(found: ShownResult) -> list[Section]:
-    def url(endpoint: str) -> str:
-        return url_for(f"document.{endpoint}", document_id=found.document.id)
-
-    inside = [Section("parts", url("parts"), found.counts["parts"])] if found.counts["parts"] else []
-    if found.document.is_kept:
-        return [Section("file", url("show")), Section("runs", url("runs"), found.counts["runs"])]
-    is_list = bool(inside) and filetype(found.document.content_type).is_archive
-    return [
-        *inside,
-        Section("text", url_for("document.show", document_id=found.document.id, part=1 if is_list else None)),
-        Section("fields", url("fields"), found.counts["fields"]),
-        Section("tables", url("tables"), found.counts["tables"]),
-        *_page_section(found),
-        Section("passages", url("chunks"), found.counts["chunks"]),
-        Section("connections", url_for("connections.show", document_id=found.document.id), _connection_count(found)),
-        Section("runs", url("runs"), found.counts["runs"]),
-    ]
-
-
-def _connection_count(found: ShownResult) -> int | None:
-    """None while they are looked for and none is known: 0 would say that there are none."""
-    return found.counts["connections"] or (None if found.is_looking else 0)
-
-
-def _page_section(found: ShownResult) -> list[Section]:
-    """The list of the pages that were not read well, where there are any."""
-    number = found.pages.in_part + found.pages.not_read if found.pages else 0
-    return [Section("pages", url_for("readings.show", document_id=found.document.id), number)] if number else []
 
 
 def _why_kept(document: Document) -> Sentence:
@@ -334,6 +323,8 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "tags": found.tags,
         "known_tags": found.known_tags,
         "page_counts": found.pages,
+        "mend": mend_of(services().providers, found.document, found.reasons) if found.reasons else None,
+        "opens_inline": blobs.opens_inline(found.document.content_type),
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
         "spoken_languages": SPOKEN if services().providers.speech and is_recording(found.document.content_type) else (),

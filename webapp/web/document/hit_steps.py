@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from flask import url_for
+from flask import request, url_for
 
 from webapp.db import reading
 from webapp.pipeline.find import LIMIT_MAX, find
 from webapp.search import passages
-from webapp.search.grammar import Mistake
+from webapp.search.grammar import Mistake, parse
 from webapp.web.access import org_id, services
 from webapp.web.document.text_view import AskedPassage
 from webapp.web.reads import may_be_late
@@ -26,6 +26,15 @@ class HitSteps:
     previous_url: str | None
     next_url: str | None
     all_url: str
+
+
+def first(document_id: UUID) -> HitSteps | None:
+    """The way to the first hit of the query that the address has; None where it has none. Mistake."""
+    q = request.args.get("q", "")
+    if not q.strip():
+        return None
+    parse(q)
+    return around(document_id, AskedPassage(None, "", q))
 
 
 def around(document_id: UUID, shown: AskedPassage) -> HitSteps | None:

@@ -6,7 +6,7 @@ another run's result has taken its place, that part is refused: the two would no
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from webapp.db import reading
 from webapp.documents.model import Document
 from webapp.jobs.states import JobStatus
 from webapp.library import lookup, tags
+from webapp.library.pages import reasons
 from webapp.library.searchable import WORDS
 from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search import connections, passages
@@ -54,6 +55,8 @@ class ShownResult:
     tags: Sequence[str] = ()
     known_tags: Sequence[str] = ()
     """Tags of the org, to be suggested."""
+    reasons: Collection[str] = ()
+    """What was in the way of pages that were not read well."""
     is_looking: bool = False
     """Whether its connections are still being looked for."""
 
@@ -123,6 +126,7 @@ def find(document_id: UUID) -> ShownResult:
             "connections": connections.count(org, document_id),
         }
         tag_names, known_tags = tags.of_document(org, document_id), tags.known(org)
+        in_the_way = reasons(org, document_id) if view.document.is_partly_read else ()
         is_looking = published is not None and _is_looking(published.id)
     return ShownResult(
         view,
@@ -133,6 +137,7 @@ def find(document_id: UUID) -> ShownResult:
         in_part,
         tag_names,
         known_tags,
+        in_the_way,
         is_looking,
     )
 
