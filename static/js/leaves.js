@@ -9,13 +9,13 @@ const RATIO = 1 / Math.SQRT2;
 const look = { zoom: 1, fit: "width", turned: 0 };
 
 export class Leaves {
-  constructor(root, isShown) {
+  constructor(root) {
     this.root = root;
-    this.isShown = isShown;
     this.box = root.querySelector("[data-leaves]");
     this.figures = [];
     this.ratios = new Map();
     this.ratio = RATIO;
+    this.shown = Number(root.dataset.number);
     this.fill(Number(root.dataset.last), Number(root.dataset.number));
     root.querySelector(".reader-tools").addEventListener("click", (event) => this.onTool(event));
     this.box.addEventListener("load", ({ target }) => target.matches("img") && this.onPicture(target), true);
@@ -72,6 +72,7 @@ export class Leaves {
 
   show(page) {
     const figure = this.figure(page);
+    this.shown = page;
     if (figure && this.box.clientHeight) this.box.scrollTop = page === 1 ? 0 : figure.offsetTop - 4;
   }
 
@@ -90,7 +91,7 @@ export class Leaves {
     const isFirst = !this.ratios.size;
     this.ratios.set(figure, ratio);
     for (const each of isFirst ? this.figures : [figure]) this.size(each);
-    if (isFirst) this.isShown();
+    if (isFirst) this.show(this.shown);
   }
 
   size(figure) {

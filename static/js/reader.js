@@ -37,7 +37,7 @@ class Reader {
     this.isText = root.dataset.marked === "text";
     this.hand = "text";
     this.settle();
-    this.leaves = new Leaves(root, () => this.leaves.show(this.number));
+    this.leaves = new Leaves(root);
     if (root.dataset.marked) {
       const does = { turn: (page) => this.turn(page), read: (page, element) => this.read(page, element) };
       this.marks = new Marks(root, this.text, this.leaves, does);
