@@ -28,3 +28,13 @@ def test_a_word_that_was_looked_for_is_marked_whatever_its_case_and_accents() ->
         marks = PlacedPage(page).marks(["munchen", "hafen"], [typed])
         assert marks is not None
         assert len(marks.words) == 1, typed
+
+
+@pytest.mark.parametrize(("turned", "box"), [(0, (10, 20, 30, 10)), (180, (60, 170, 30, 10))])
+def test_the_box_of_a_field_is_turned_with_its_page(turned: int, box: tuple[float, ...]) -> None:
+    page = PlacedPage(WordsOfPage(1, 100, 200, turned, (Word("a", None, (0, 0, 1, 0, 1, 1, 0, 1)),)))
+    found = page.outline((10, 20, 40, 20, 40, 30, 10, 30))
+    assert found
+    [line] = found.lines
+    assert (line.x, line.y, line.width, line.height) == box
+    assert page.outline((10, 20, 140, 20, 140, 30, 10, 30)) is None, "it is not on the page"

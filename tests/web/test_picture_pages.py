@@ -136,20 +136,11 @@ def test_pictures_go_with_their_document_and_outlive_another_run(app: Flask, pro
     assert program.get(f"/documents/{report}/pages/1.png").status_code == 404
 
 
-def test_the_page_shows_small_pictures_of_the_pages_whose_text_it_shows(browser: Browser, report: str) -> None:
-    page = browser.get(f"/documents/{report}").text
-    for number in (1, 2, 3):
-        assert f'src="/documents/{report}/pages/{number}.png?size=small" alt="Picture of page {number}"' in page
-        assert f'href="/documents/{report}/pages/{number}"' in page
-        assert f'href="#page-{number}"' in page
-    assert page.count('loading="lazy"') == 3
-
-
 def test_text_files_show_none(app: Flask, people: People, browser: Browser) -> None:
     use_hashed_words(app)
     [text] = shelve(people.program(), ("notes.md", NOTES))
     work_off(app)
-    assert "leaf" not in browser.get(f"/documents/{text}").text.partition("<main")[2]
+    assert "data-reader" not in browser.get(f"/documents/{text}").text
 
 
 def test_a_passage_is_marked_on_its_page(program: Program, report: str, people: People) -> None:

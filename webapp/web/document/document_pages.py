@@ -22,7 +22,7 @@ from webapp.search import passages
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services, writers_only
 from webapp.web.document import hit_steps, part_list, reader, recordings, results, sections, text_view
-from webapp.web.document.mending import mend_of
+from webapp.web.document.mending import offered
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
 from webapp.web.errors import Problem
@@ -302,7 +302,7 @@ def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Re
         data=lambda: {"run_id": found.run_id, **data()},
         section=name,
         section_url=results.own_address(),
-        sections=sections.to_read(found),
+        sections=sections.to_read(found, name),
         detail_sections=sections.details(found) if name in _DETAILS else (),
         **_context(found),
         **content,
@@ -323,7 +323,7 @@ def _context(found: ShownResult) -> dict[str, Any]:
         "tags": found.tags,
         "known_tags": found.known_tags,
         "page_counts": found.pages,
-        "mend": mend_of(services().providers, found.document, found.reasons) if found.reasons else None,
+        "mend": offered(services().providers, found.document, found.reasons) if found.reasons else None,
         "opens_inline": blobs.opens_inline(found.document.content_type),
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,

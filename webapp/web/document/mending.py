@@ -31,11 +31,17 @@ class Mend(StrEnum):
     """As before: what was in the way may be gone."""
 
 
-def mend_of(providers: Providers, document: Document, reasons: Collection[str]) -> Mend | None:
-    """How it is to be read again; None where nothing would be better."""
+def offered(providers: Providers, document: Document, reasons: Collection[str]) -> Mend | None:
+    """How a document is to be read again by these providers; None where nothing would be better."""
     remote = providers.remote_for(document.content_type)
-    if remote is not None and document.read_by != f"{OTHERS}{remote.name}":
+    has_ocr = providers.extractor.accepts(PICTURES_TYPE)
+    return mend_of(document.read_by, reasons, service=remote.name if remote else None, has_ocr=has_ocr)
+
+
+def mend_of(read_by: str | None, reasons: Collection[str], *, service: str | None, has_ocr: bool) -> Mend | None:
+    """The same by the mark of the last reader, by the service that would read it now, and by whether OCR is on."""
+    if service is not None and read_by != f"{OTHERS}{service}":
         return Mend.SERVICE
-    if remote is None and ReadingReason.OCR_OFF in reasons and providers.extractor.accepts(PICTURES_TYPE):
+    if service is None and has_ocr and ReadingReason.OCR_OFF in reasons:
         return Mend.OCR
     return Mend.AGAIN if _MAY_PASS & set(reasons) else None

@@ -20,7 +20,7 @@ _SECTIONS = frozenset({*Marked, "file", "outline"})
 
 
 @dataclass(frozen=True)
-class Reader:
+class ReaderView:
     """The page whose picture is shown, of how many; `last` is None where nobody has counted them."""
 
     document_id: UUID
@@ -55,7 +55,7 @@ def beside(
     text: Text | None = None,
     wanted: AskedPassage | None = None,
     words: str | None = None,
-) -> Reader | None:
+) -> ReaderView | None:
     """The reader of a section; None where the document has no pictures, or the section stands alone."""
     document = found.document
     if section not in _SECTIONS or not has_pictures(document) or _is_locked(found):
@@ -66,7 +66,7 @@ def beside(
     number = min(number, last) if last else number
     marks = marks_of(document, number, wanted, words) if wanted else None
     view = "page" if request.args.get("view") == "page" or section == "file" else "text"
-    return Reader(document.id, number, last, view, section if section in {*Marked} else None, marks)
+    return ReaderView(document.id, number, last, view, section if section in {*Marked} else None, marks)
 
 
 def _is_locked(found: ShownResult) -> bool:

@@ -23,8 +23,8 @@ class Section:
     count: int | None = None
 
 
-def to_read(found: ShownResult) -> list[Section]:
-    """What people read; the last one leads to `details`."""
+def to_read(found: ShownResult, shown: str) -> list[Section]:
+    """What people read, and in any case what is shown; the last one leads to `details`."""
     last = Section("details", _url(found, "details"))
     inside = [Section("parts", _url(found, "parts"), found.counts["parts"])] if found.counts["parts"] else []
     if found.document.is_kept:
@@ -33,7 +33,7 @@ def to_read(found: ShownResult) -> list[Section]:
     return [
         *inside,
         Section("text", url_for("document.show", document_id=found.document.id, part=1 if is_list else None)),
-        *_outline(found),
+        *([_outline(found)] if shown == "outline" or _has_outline(found) else []),
         Section("fields", _url(found, "fields"), found.counts["fields"]),
         Section("tables", _url(found, "tables"), found.counts["tables"]),
         Section("connections", url_for("connections.show", document_id=found.document.id), _connection_count(found)),
@@ -59,11 +59,14 @@ def _passages(found: ShownResult) -> Section:
     return Section("passages", _url(found, "chunks"), found.counts["chunks"])
 
 
-def _outline(found: ShownResult) -> Iterator[Section]:
+def _outline(found: ShownResult) -> Section:
+    return Section("outline", url_for("outline.show", document_id=found.document.id))
+
+
+def _has_outline(found: ShownResult) -> bool:
     document = found.document
     is_long = (document.page_count or 0) >= OUTLINE_PAGES_MIN or document.size_bytes >= OUTLINE_BYTES_MIN
-    if is_long and found.view.has_result and not is_recording(document.content_type):
-        yield Section("outline", url_for("outline.show", document_id=document.id))
+    return is_long and found.view.has_result and not is_recording(document.content_type)
 
 
 def _pages(found: ShownResult) -> Iterator[Section]:
