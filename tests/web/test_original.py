@@ -16,7 +16,7 @@ HOSTILE = b"<!doctype html><html><body><script>alert(document.cookie)</script></
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 INLINE: dict[str, tuple[File, str]] = {
     "pdf": (("r.pdf", samples.report_pdf(1)), "default-src 'none'; frame-ancestors 'self'"),
-    "picture": (("m.png", PNG), "default-src 'none'; sandbox"),
+    "picture": (("m.png", PNG), "default-src 'none'; style-src 'unsafe-inline'; sandbox"),
     "sound": (
         ("s.wav", sounds.wav(sounds.babble(1))),
         "default-src 'none'; media-src 'self'; sandbox allow-same-origin",

@@ -23,12 +23,14 @@ _POLICY = "default-src 'none'; sandbox"
 _SOUND_POLICY = "default-src 'none'; media-src 'self'; img-src 'self'"
 # Chromium's viewer of PDFs refuses a sandbox; it runs apart from the pages of this site all the same.
 _PDF_POLICY = "default-src 'none'; frame-ancestors 'self'"
+# The page that a browser makes around a picture has a style of its own.
+_SEEN_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 # The page that a browser makes around a sound or a film loads it once more, from its own origin.
 _PLAYED_POLICY = "default-src 'none'; media-src 'self'; sandbox allow-same-origin"
 # No type here can hold a script that a browser would run: neither HTML nor SVG, and nothing made of XML.
 _INLINE = {
     PDF: _PDF_POLICY,
-    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"), _POLICY),
+    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"), _SEEN_POLICY),
     **dict.fromkeys(("audio/wav", "audio/mpeg", "audio/mp4", "audio/ogg", "audio/flac", "audio/aac"), _PLAYED_POLICY),
     "video/mp4": _PLAYED_POLICY,
 }
