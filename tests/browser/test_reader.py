@@ -1,4 +1,4 @@
-"""Reading: the page and the text follow each other and light each other up, wide and narrow, with and without scripts."""
+"""Reading: page and text follow each other, and what is pointed at in one is marked in the other."""
 
 import re
 from pathlib import Path
@@ -71,6 +71,11 @@ def test_page_and_text_follow_each_other(working: Visit, open_page: NewPage, boo
     expect(number).to_have_value("7")
     expect(page.locator("[data-leaf='7'] .leaf-word").first).to_be_attached()
 
+
+def test_a_narrow_screen_shows_one_at_a_time_also_without_scripts(
+    working: Visit, open_page: NewPage, book: tuple[str, Page]
+) -> None:
+    address, _ = book
     narrow = open_page(working, address, viewport={"width": 390, "height": 800}, color_scheme="dark", has_touch=True)
     expect(narrow.locator(".reader-text")).to_be_visible()
     expect(narrow.locator(".reader-page")).to_be_hidden()

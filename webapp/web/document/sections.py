@@ -65,7 +65,8 @@ def _outline(found: ShownResult) -> Section:
 
 def _has_outline(found: ShownResult) -> bool:
     document = found.document
-    is_long = (document.page_count or 0) >= OUTLINE_PAGES_MIN or document.size_bytes >= OUTLINE_BYTES_MIN
+    pages = document.page_count
+    is_long = document.size_bytes >= OUTLINE_BYTES_MIN if pages is None else pages >= OUTLINE_PAGES_MIN
     return is_long and found.view.has_result and not is_recording(document.content_type)
 
 
