@@ -150,7 +150,7 @@ class Reader {
       link.href = url;
       link.hidden = to < 1 || to > this.last;
     }
-    keepPlace(this.root.dataset.document, page);
+    if (this.isText) keepPlace(this.root.dataset.document, page);
     this.marks?.draw(page);
   }
 
