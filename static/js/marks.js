@@ -81,12 +81,16 @@ export class Marks {
   }
 
   ask(page) {
-    const { document: id, marked } = this.root.dataset;
-    if (!this.known.has(page)) {
-      const answer = fetch(`/documents/${id}/pages/${page}/marks?of=${marked}`, { headers: { Accept: "application/json" } });
-      this.known.set(page, answer.then((each) => (each.ok ? each.json() : {})).then(({ size, marks }) => ({ size, marks: marks ?? {} })).catch(() => ({})));
-    }
+    if (!this.known.has(page)) this.known.set(page, this.fetch(page).catch(() => ({ marks: {} })));
     return this.known.get(page);
+  }
+
+  // Boxes of another result than the one that is shown would mark the wrong things.
+  async fetch(page) {
+    const { document: id, marked, run } = this.root.dataset;
+    const answer = await fetch(`/documents/${id}/pages/${page}/marks?of=${marked}`, { headers: { Accept: "application/json" } });
+    const found = answer.ok ? await answer.json() : {};
+    return (found.run_id ?? "") === run && found.marks ? found : { marks: {} };
   }
 
   keyOf(target) {

@@ -1,7 +1,7 @@
 // A picture of a page that could not be drawn at once, since many were asked for, is asked for again.
 const TRIES = 4;
 const PAUSE_MS = 1_500;
-const pictures = "img.thumbnail, .leaf-large img";
+const pictures = "img.thumbnail, .leaf-large img, .book-figure img";
 
 export function watchPictures() {
   // An error of an image does not bubble.

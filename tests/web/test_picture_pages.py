@@ -11,6 +11,7 @@ from tests import samples
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import NOTES, read_json, services_of, shelve, use_hashed_words, work_off
 from webapp.providers.blob_copies import BlobCopies
+from webapp.readers.book_pictures import BookPictures
 
 # Nothing here asks the database anything that another test does not ask on both.
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -118,6 +119,14 @@ def test_small_pictures_are_given_up_early_and_each_org_has_a_share(
 
         def words(self, source: Path, number: int, *, timeout_seconds: float, org: str = "") -> None:
             raise AssertionError("a picture needs no words")
+
+        def in_book(self, source: Path, *, timeout_seconds: float, org: str = "") -> BookPictures:
+            raise AssertionError("no book")
+
+        def draw_in_book(
+            self, source: Path, member: str, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
+        ) -> bytes:
+            raise AssertionError("no book")
 
     providers = replace(services.providers, artist=Listening())
     monkeypatch.setitem(app.extensions, "docmill", replace(services, providers=providers))

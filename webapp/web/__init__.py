@@ -16,6 +16,7 @@ from webapp.web.cookies import init_cookies
 from webapp.web.csrf import init_csrf
 from webapp.web.document import (
     audio_pages,
+    book_figures,
     change_pages,
     connection_pages,
     document_pages,
@@ -49,6 +50,7 @@ _PAGES = (
     account_pages,
     audio_pages,
     audit_pages,
+    book_figures,
     change_pages,
     connection_pages,
     document_pages,

@@ -62,7 +62,7 @@ def show(document_id: UUID) -> Response:
         return _show_parts(found, 0)
     recording = recordings.find(services(), found.document, paths)
     text = None if recording else text_view.read(found, paths.get("markdown"), readings, wanted)
-    steps = hit_steps.around(document_id, wanted) if text and wanted else None
+    steps = hit_steps.around(document_id, wanted) if wanted else None
     if not wanted and (steps := hit_steps.first(document_id)) and steps.next_url:
         return make_response(redirect(steps.next_url))
     beside = reader.beside(found, "text", text=text, wanted=wanted, words=words)
@@ -332,7 +332,7 @@ def _context(found: ShownResult) -> dict[str, Any]:
 
 
 def _asks_for_text() -> bool:
-    return not request.args.keys().isdisjoint({"part", "passage"})
+    return not request.args.keys().isdisjoint({"part", "passage", "q"})
 
 
 def _start(org: UUID, document_id: UUID, place: Place) -> int:

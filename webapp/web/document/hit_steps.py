@@ -49,7 +49,7 @@ def around(document_id: UUID, shown: AskedPassage) -> HitSteps | None:
     with reading(org):
         numbers = passages.numbers_of(org, [hit.chunk_id for hit in found.hits])
     hits = sorted((hit for hit in found.hits if hit.chunk_id in numbers), key=lambda hit: numbers[hit.chunk_id])
-    urls = [address(document_id, hit.chunk_id, hit.text, q=shown.q) for hit in hits]
+    urls = [address(document_id, hit.chunk_id, hit.text, q=shown.q, time_from=hit.time_from) for hit in hits]
     ids = [hit.chunk_id for hit in hits]
     at = ids.index(shown.id) if shown.id in ids else None
     return HitSteps(

@@ -1,8 +1,9 @@
 """Where what was read from a page is on its picture: blocks of its text, fields, tables and passages."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from uuid import UUID
 
 from webapp.db import reading
 from webapp.documents.model import Document, DocumentField
@@ -33,80 +34,70 @@ class Marked(StrEnum):
 
 @dataclass(frozen=True)
 class MarksOfPage:
-    """The boxes of a page, by the keys that the section's elements have; `size` is None where no place is known."""
+    """The boxes of a page in a run's result, by the keys of the section's elements; no `size` where none is known."""
 
+    run_id: UUID | None
     size: tuple[float, float] | None
     marks: Mapping[str, PageMarks]
 
 
 @dataclass(frozen=True)
-class _Page:
-    """A page of a document, with its words where these have places."""
+class _Candidate:
+    """A thing of the section: its key, its text, and its box where the reader gave one."""
 
-    document: Document
-    number: int
-    paths: Mapping[str, str]
-    words: PlacedPage
-
-
-_Found = Iterator[tuple[str, PageMarks | None]]
+    key: str
+    text: str
+    polygon: Sequence[float] | None = None
 
 
 def marks(document: Document, number: int, what: Marked) -> MarksOfPage:
-    """The marks of one section on a page."""
+    """The marks of one section on a page, all of one result."""
     with reading(document.org_id):
+        published = lookup.published_run(document.org_id, document.id)
+        run_id = published.id if published else None
         paths = lookup.artifact_paths(document.org_id, document.id)
+        listed = list(_listed(document, number, what))
     words = page_words(services().providers, document, number, paths.get(WORDS))
     if words is None:
-        return MarksOfPage(None, {})
-    placed = PlacedPage(words)
-    found = _FINDERS[what](_Page(document, number, paths, placed))
-    return MarksOfPage((placed.width, placed.height), {key: marks for key, marks in found if marks})
+        return MarksOfPage(run_id, None, {})
+    if what is Marked.TEXT:
+        listed = list(_blocks(document, number, paths.get("markdown")))
+    page = PlacedPage(words)
+    found = {each.key: _place(page, each) for each in listed[:MARKS_MAX]}
+    return MarksOfPage(run_id, (page.width, page.height), {key: marks for key, marks in found.items() if marks})
 
 
-def _blocks(page: _Page) -> _Found:
+def _place(page: PlacedPage, wanted: _Candidate) -> PageMarks | None:
+    own = page.outline(wanted.polygon) if wanted.polygon else None
+    return own or page.marks(words_of(wanted.text))
+
+
+def _listed(document: Document, number: int, what: Marked) -> Iterator[_Candidate]:
+    """What the database has of a section on this page."""
+    org, id_ = document.org_id, document.id
+    if what is Marked.FIELDS:
+        fields = (each for each in lookup.fields(org, id_) if each.page == number)
+        yield from (_Candidate(f"field-{each.ordinal}", each.value, _polygon(document, each)) for each in fields)
+    elif what is Marked.TABLES:
+        tables = (each for each in lookup.tables(org, id_) if each.page == number)
+        yield from (_Candidate(f"table-{each.ordinal}", " ".join(map(" ".join, each.rows))) for each in tables)
+    elif what is Marked.PASSAGES:
+        found = passages.on_page(org, id_, number, limit=MARKS_MAX)
+        yield from (_Candidate(f"passage-{each.id}", each.text) for each in found)
+
+
+def _blocks(document: Document, number: int, path: str | None) -> Iterator[_Candidate]:
     """The blocks of the page's text by their numbers; none where the text is cut in the middle of the page."""
-    source = markdown_of(page.paths.get("markdown")) or ""
-    texts = [each.text for each in split_pages(source, page.document.page_count) if each.number == page.number]
+    pages = split_pages(markdown_of(path) or "", document.page_count)
+    texts = [each.text for each in pages if each.number == number]
     if len(texts) == 1 and len(texts[0]) <= markdown.PART_CHARACTERS:
-        for number, text in enumerate(markdown.blocks(texts[0])[:MARKS_MAX]):
-            yield f"block-{number}", page.words.marks(words_of(text))
+        yield from (_Candidate(f"block-{place}", text) for place, text in enumerate(markdown.blocks(texts[0])))
 
 
-def _fields(page: _Page) -> _Found:
-    with reading(page.document.org_id):
-        fields = lookup.fields(page.document.org_id, page.document.id)
-    for field in [each for each in fields if each.page == page.number][:MARKS_MAX]:
-        yield f"field-{field.ordinal}", _box_of(page, field) or page.words.marks(words_of(field.value))
-
-
-def _box_of(page: _Page, field: DocumentField) -> PageMarks | None:
+def _polygon(document: Document, field: DocumentField) -> Sequence[float] | None:
     """The field's own box. Readers here count in points; the service counts in inches on a PDF, else in pixels."""
-    is_by_others = (page.document.read_by or OTHERS).startswith(OTHERS)
-    if not field.polygon or (is_by_others and page.document.content_type != PDF):
+    is_by_others = (document.read_by or OTHERS).startswith(OTHERS)
+    if not field.polygon or (is_by_others and document.content_type != PDF):
         return None
     scale = _POINTS_PER_INCH if is_by_others else 1
-    return page.words.outline([each * scale for each in field.polygon])
-
-
-def _tables(page: _Page) -> _Found:
-    with reading(page.document.org_id):
-        tables = lookup.tables(page.document.org_id, page.document.id)
-    for table in [each for each in tables if each.page == page.number][:MARKS_MAX]:
-        text = " ".join(cell for row in table.rows for cell in row)
-        yield f"table-{table.ordinal}", page.words.marks(words_of(text))
-
-
-def _passages(page: _Page) -> _Found:
-    with reading(page.document.org_id):
-        found = passages.on_page(page.document.org_id, page.document.id, page.number, limit=MARKS_MAX)
-    for passage in found:
-        yield f"passage-{passage.id}", page.words.marks(words_of(passage.text))
-
-
-_FINDERS: Mapping[Marked, Callable[[_Page], _Found]] = {
-    Marked.TEXT: _blocks,
-    Marked.FIELDS: _fields,
-    Marked.TABLES: _tables,
-    Marked.PASSAGES: _passages,
-}
+    return [each * scale for each in field.polygon]

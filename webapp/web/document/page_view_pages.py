@@ -58,7 +58,7 @@ def show_marks(document_id: UUID, number: int) -> Response:
         raise Problem(422, detail=f"of must be one of: {', '.join(Marked)}.") from error
     found = marks(document, number, what)
     boxes = {key: [[box.x, box.y, box.width, box.height] for box in each.lines] for key, each in found.marks.items()}
-    return jsonify({"number": number, "run_id": document.published_run_id, "size": found.size, "marks": boxes})
+    return jsonify({"number": number, "run_id": found.run_id, "size": found.size, "marks": boxes})
 
 
 def _expect_page(document: Document, number: int) -> int:

@@ -24,6 +24,8 @@ class ReaderView:
     """The page whose picture is shown, of how many; `last` is None where nobody has counted them."""
 
     document_id: UUID
+    run_id: UUID | None
+    """The run whose result stands beside the page."""
     number: int
     last: int | None
     view: str
@@ -66,7 +68,7 @@ def beside(
     number = min(number, last) if last else number
     marks = marks_of(document, number, wanted, words) if wanted else None
     view = "page" if request.args.get("view") == "page" or section == "file" else "text"
-    return ReaderView(document.id, number, last, view, section if section in {*Marked} else None, marks)
+    return ReaderView(document.id, found.run_id, number, last, view, section if section in {*Marked} else None, marks)
 
 
 def _is_locked(found: ShownResult) -> bool:
