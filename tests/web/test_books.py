@@ -27,7 +27,8 @@ def book(app: Flask, program: Program) -> str:
     chapters = [
         (
             "<p><img src='red.png' alt=''/></p><h1>The lamp</h1><p>It burns all night long.</p><p>"
-            "<img src='pics/blue.jpg' alt='A blue lamp'/></p><p>Nobody knows why it does.</p><p><img src='hostile.png' alt='x'/></p>"
+            "<img src='pics/blue.jpg' alt='A blue lamp'/></p><p>Nobody knows why it does.</p>"
+            "<p><img src='hostile.png' alt='x'/></p>"
             "<p><img src='drawing.svg' alt='A drawing'/><img src='../../../../etc/passwd.png' alt='Out'/></p>"
             "<p><img src='https://example.org/pixel.png' alt='Far'/></p>"
         ),
