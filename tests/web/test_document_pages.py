@@ -14,7 +14,17 @@ from sqlalchemy import text
 from tests import samples
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
-from tests.web.shelves import NOTES, counted_queries, notes, read_json, services_of, shelve, use_hashed_words, work_off
+from tests.web.shelves import (
+    NOTES,
+    Shelf,
+    counted_queries,
+    notes,
+    read_json,
+    services_of,
+    shelve,
+    use_hashed_words,
+    work_off,
+)
 from webapp.db import transaction
 from webapp.documents.model import Document
 
@@ -33,23 +43,10 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 
 
-class Shelf(dict[str, str]):
-    """Documents by the first word of their names: each is processed when it is first asked for."""
-
-    def __init__(self, app: Flask, program: Program) -> None:
-        self._app, self._program = app, program
-
-    def __missing__(self, word: str) -> str:
-        name, content = FILES[word]
-        [self[word]] = shelve(self._program, (name, content()))
-        work_off(self._app)
-        return self[word]
-
-
 @pytest.fixture
 def shelf(app: Flask, program: Program) -> Shelf:
     use_hashed_words(app)
-    return Shelf(app, program)
+    return Shelf(app, program, FILES)
 
 
 def test_a_document_shows_its_text(browser: Browser, shelf: Shelf) -> None:

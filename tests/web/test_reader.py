@@ -1,6 +1,7 @@
 """The reader: a page's picture beside what was read from it, its marks, its headings, and words found inside of it."""
 
 import re
+from collections.abc import Callable
 from html import unescape
 
 import pytest
@@ -8,7 +9,7 @@ from flask import Flask
 
 from tests import samples
 from tests.web.people import HX, Browser, People, Program
-from tests.web.shelves import NOTES, read_json, shelve, use_hashed_words, work_off
+from tests.web.shelves import NOTES, Shelf, read_json, shelve, use_hashed_words
 
 # Nothing here asks the database anything that another test does not ask on both.
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -16,19 +17,19 @@ pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 LINES = ("Invoice", "Invoice number: A-17", "Date: 3 May 2026", "Due date: 17 May 2026", "Total: 130.00")
 
 
+FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "report": ("report.pdf", lambda: samples.report_pdf(3)),
+    "invoice": ("invoice.pdf", lambda: samples.lines_pdf(LINES)),
+    "table": ("table.pdf", samples.table_pdf),
+    "locked": ("locked.pdf", samples.encrypted_pdf),
+    "notes": ("notes.md", lambda: NOTES),
+}
+
+
 @pytest.fixture
-def shelf(app: Flask, program: Program) -> dict[str, str]:
-    """Documents by their first word, processed."""
+def shelf(app: Flask, program: Program) -> Shelf:
     use_hashed_words(app)
-    files = {
-        "report": samples.report_pdf(3),
-        "invoice": samples.lines_pdf(LINES),
-        "table": samples.table_pdf(),
-        "locked": samples.encrypted_pdf(),
-    }
-    ids = shelve(program, *((f"{word}.pdf", content) for word, content in files.items()), ("notes.md", NOTES))
-    work_off(app)
-    return dict(zip((*files, "notes"), ids, strict=True))
+    return Shelf(app, program, FILES)
 
 
 def _links(page: str) -> dict[str, str]:
@@ -39,7 +40,7 @@ def _links(page: str) -> dict[str, str]:
     return turns | {view: unescape(url) for url, view in views}
 
 
-def test_a_page_stands_beside_each_section_and_links_turn_it(browser: Browser, shelf: dict[str, str]) -> None:
+def test_a_page_stands_beside_each_section_and_links_turn_it(browser: Browser, shelf: Shelf) -> None:
     url = f"/documents/{shelf['report']}"
     page = browser.get(url).text
     assert f'src="/documents/{shelf["report"]}/pages/1.png"' in page
@@ -60,14 +61,12 @@ def test_a_page_stands_beside_each_section_and_links_turn_it(browser: Browser, s
     assert browser.get(f"{url}?page=999").text.count('value="3" data-go') == 1
 
 
-def test_documents_without_pictures_and_locked_ones_stand_alone(browser: Browser, shelf: dict[str, str]) -> None:
+def test_documents_without_pictures_and_locked_ones_stand_alone(browser: Browser, shelf: Shelf) -> None:
     for path in (f"/documents/{shelf['notes']}", f"/documents/{shelf['locked']}", f"/documents/{shelf['report']}/runs"):
         assert "data-reader" not in browser.get(path).text
 
 
-def test_a_document_that_failed_or_waits_shows_its_pages(
-    app: Flask, browser: Browser, program: Program, shelf: dict[str, str]
-) -> None:
+def test_a_document_that_failed_shows_its_pages(browser: Browser, program: Program) -> None:
     [waiting] = shelve(program, ("waiting.pdf", samples.report_pdf(2)))
     program.post(f"/documents/{waiting}/runs/{read_json(program.get(f'/documents/{waiting}'))['run']['id']}/cancel")
     page = browser.get(f"/documents/{waiting}").text
@@ -76,7 +75,7 @@ def test_a_document_that_failed_or_waits_shows_its_pages(
     assert _links(page)["1"] == f"/documents/{waiting}?page=2&view=text#page-2"
 
 
-def test_everything_that_was_read_has_its_boxes(program: Program, shelf: dict[str, str]) -> None:
+def test_everything_that_was_read_has_its_boxes(program: Program, shelf: Shelf) -> None:
     def marks(word: str, of: str, page: int = 1) -> dict[str, list[list[float]]]:
         found = read_json(program.get(f"/documents/{shelf[word]}/pages/{page}/marks?of={of}"))
         width, height = found["size"]
@@ -104,7 +103,7 @@ def test_everything_that_was_read_has_its_boxes(program: Program, shelf: dict[st
     assert len(text["block-1"]) == 3, "a paragraph of three lines has three boxes"
 
 
-def test_there_are_no_other_marks(program: Program, people: People, shelf: dict[str, str]) -> None:
+def test_there_are_no_other_marks(program: Program, people: People, shelf: Shelf) -> None:
     path = f"/documents/{shelf['report']}/pages"
     assert program.get(f"{path}/1/marks?of=secrets").status_code == 422
     assert program.get(f"{path}/4/marks").status_code == 404
@@ -115,7 +114,7 @@ def test_there_are_no_other_marks(program: Program, people: People, shelf: dict[
     }  # fmt: skip
 
 
-def test_headings_lead_to_their_pages(browser: Browser, program: Program, shelf: dict[str, str]) -> None:
+def test_headings_lead_to_their_pages(browser: Browser, program: Program, shelf: Shelf) -> None:
     url = f"/documents/{shelf['report']}"
     headings = read_json(program.get(f"{url}/outline"))["headings"]
     assert headings[0] == {"level": 1, "title": "Annual report of the lighthouse", "page": 1}
@@ -129,7 +128,7 @@ def test_headings_lead_to_their_pages(browser: Browser, program: Program, shelf:
     ]
 
 
-def test_words_are_found_inside_of_a_document(browser: Browser, shelf: dict[str, str]) -> None:
+def test_words_are_found_inside_of_a_document(browser: Browser, shelf: Shelf) -> None:
     url = f"/documents/{shelf['notes']}"
     found = browser.get(f"{url}?q=rye")
     assert found.status_code == 302
@@ -142,14 +141,14 @@ def test_words_are_found_inside_of_a_document(browser: Browser, shelf: dict[str,
     assert "No hits for “<bdi>&#34;wobbulator hums&#34;</bdi>” in this document." in nothing.text
 
 
-def test_a_hit_is_marked_on_the_picture_beside_it(browser: Browser, program: Program, shelf: dict[str, str]) -> None:
+def test_a_hit_is_marked_on_the_picture_beside_it(browser: Browser, program: Program, shelf: Shelf) -> None:
     passage = read_json(program.get(f"/documents/{shelf['report']}/chunks"))["chunks"][-1]
     page = browser.get(f"/documents/{shelf['report']}?passage={passage['id']}&q=lamp").text
     assert f'src="/documents/{shelf["report"]}/pages/{passage["page_from"]}.png"' in page
     assert page.count('class="leaf-word"') > 1
 
 
-def test_the_first_screen_is_for_reading(browser: Browser, shelf: dict[str, str]) -> None:
+def test_the_first_screen_is_for_reading(browser: Browser, shelf: Shelf) -> None:
     url = f"/documents/{shelf['report']}"
     page, details = browser.get(url).text, browser.get(f"{url}/details", headers=HX).text
     for machine_part in ("SHA-256", 'id="tab-passages"', 'id="tab-runs"'):
