@@ -72,6 +72,7 @@ def test_a_document_that_failed_shows_its_pages(browser: Browser, program: Progr
     page = browser.get(f"/documents/{waiting}").text
     assert f'src="/documents/{waiting}/pages/1.png"' in page
     assert 'id="open-original"' in page
+    assert 'id="try-again"' in page
     assert _links(page)["1"] == f"/documents/{waiting}?page=2&view=text#page-2"
 
 
