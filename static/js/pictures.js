@@ -1,7 +1,7 @@
 // A picture of a page that could not be drawn at once, since many were asked for, is asked for again.
 const TRIES = 4;
 const PAUSE_MS = 1_500;
-const pictures = "img.thumbnail, .leaf-picture img";
+const pictures = "img.thumbnail, .leaf-large img, .book-figure img";
 
 export function watchPictures() {
   // An error of an image does not bubble.
@@ -16,7 +16,10 @@ function askAgain(image) {
   image.dataset.tries = tries;
   // Where there is none, an empty place says that better than a broken picture.
   image.style.visibility = "hidden";
-  if (tries > TRIES) return;
+  if (tries > TRIES) {
+    image.closest("figure")?.querySelector(".leaf-missing")?.removeAttribute("hidden");
+    return;
+  }
   image.addEventListener("load", () => image.style.removeProperty("visibility"), { once: true });
   setTimeout(() => (image.src = image.getAttribute("src")), PAUSE_MS * tries);
 }

@@ -1,7 +1,7 @@
 """Documents for the tests of pages: uploaded through the front door, processed by the real pipeline in this thread."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
@@ -69,6 +69,19 @@ def work_off(app: Flask, jobs: int | None = None) -> None:
             if not (claimed := attempts.claim("tests")):
                 break
             attempts.run(claimed[0], threading.Event())
+
+
+class Shelf(dict[str, str]):
+    """Documents by words for them: each is processed when it is first asked for."""
+
+    def __init__(self, app: Flask, program: Program, files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:
+        self._app, self._program, self._files = app, program, files
+
+    def __missing__(self, word: str) -> str:
+        name, content = self._files[word]
+        [self[word]] = shelve(self._program, (name, content()))
+        work_off(self._app)
+        return self[word]
 
 
 def read_json(answer: TestResponse) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def test_other_orgs_find_nothing(people: People, recording: UUID, subtests: pyte
 
 @both_databases
 def test_a_person_chooses_the_language_that_is_spoken(browser: Browser, program: Program, recording: UUID) -> None:
-    page = browser.get(f"/documents/{recording}").text
+    page = browser.get(f"/documents/{recording}/details").text
     assert '<option value="ru">Russian</option>' in page
     assert '<option value="en" selected>English</option>' in page
     for data in ({"data": {"language": "ru"}}, {"json": {"language": "ru"}}):

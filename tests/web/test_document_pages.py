@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 from io import BytesIO
 from itertools import product
 from uuid import UUID, uuid4
@@ -13,12 +14,25 @@ from sqlalchemy import text
 from tests import samples
 from tests.web.databases import both_databases
 from tests.web.people import HX, Browser, People, Program
-from tests.web.shelves import NOTES, counted_queries, notes, read_json, services_of, shelve, use_hashed_words, work_off
+from tests.web.shelves import (
+    NOTES,
+    Shelf,
+    counted_queries,
+    notes,
+    read_json,
+    services_of,
+    shelve,
+    use_hashed_words,
+    work_off,
+)
 from webapp.db import transaction
 from webapp.documents.model import Document
 
-PARTS = ("", "/status", "/fields", "/tables", "/chunks", "/runs", "/markdown", "/original", "/delete")
-SECTIONS = ("", "/fields", "/tables", "/chunks", "/runs")
+PARTS = (
+    "", "/status", "/fields", "/tables", "/chunks", "/runs", "/details", "/outline", "/markdown", "/original",
+    "/original/view", "/pages/1/marks", "/delete",
+)  # fmt: skip
+SECTIONS = ("", "/fields", "/tables", "/chunks", "/runs", "/details", "/outline")
 
 
 FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
@@ -29,23 +43,10 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 
 
-class Shelf(dict[str, str]):
-    """Documents by the first word of their names: each is processed when it is first asked for."""
-
-    def __init__(self, app: Flask, program: Program) -> None:
-        self._app, self._program = app, program
-
-    def __missing__(self, word: str) -> str:
-        name, content = FILES[word]
-        [self[word]] = shelve(self._program, (name, content()))
-        work_off(self._app)
-        return self[word]
-
-
 @pytest.fixture
 def shelf(app: Flask, program: Program) -> Shelf:
     use_hashed_words(app)
-    return Shelf(app, program)
+    return Shelf(app, program, FILES)
 
 
 def test_a_document_shows_its_text(browser: Browser, shelf: Shelf) -> None:
@@ -59,19 +60,19 @@ def test_a_document_shows_its_text(browser: Browser, shelf: Shelf) -> None:
 
 def test_notes_of_the_reader_say_whether_pages_are_missing(app: Flask, browser: Browser, shelf: Shelf) -> None:
     document_id = shelf["report"]
-    for reading, pages_read, words in (
-        ("well", 3, "How"),
-        (None, 3, "How"),
-        (None, 2, "Read in"),
-        ("in_part", 3, "Read in"),
+    for reading, pages_read, is_partly_read in (
+        ("well", 3, False),
+        (None, 3, False),
+        (None, 2, True),
+        ("in_part", 3, True),
     ):
         with app.app_context(), transaction(everywhere=True) as session:
             document = session.get_one(Document, UUID(document_id))
             document.warnings, document.pages_read = ["OCR read page 1 from its picture."], pages_read
             document.reading = reading
         page = browser.get(f"/documents/{document_id}").text
-        assert re.findall(r'notice-title">(How|Read in)', page) == [words]
-        assert "OCR read page 1" in page
+        assert ("Read in part" in page, "OCR read page 1" in page) == (is_partly_read, is_partly_read)
+        assert "OCR read page 1" in browser.get(f"/documents/{document_id}/details").text
 
 
 def test_each_page_of_a_text_can_be_addressed(browser: Browser, shelf: Shelf) -> None:
@@ -162,7 +163,7 @@ def test_the_page_of_a_running_document_polls_and_ends(app: Flask, browser: Brow
     assert "data-poll" not in swap.text
     section = browser.get(f"/documents/{document}", headers=HX).text
     assert "Milling notes" in section
-    for around in ("document-name", "live", "facts"):
+    for around in ("document-name", "live", "more-downloads"):
         assert re.search(f'id="{around}"[^>]* hx-swap-oob="true"', section), "all that is shown is of one result"
 
 
@@ -271,9 +272,12 @@ def test_a_long_document_is_shown_in_parts(app: Flask, browser: Browser, program
     first = browser.get(f"/documents/{document}").text
     assert "Paragraph 1." in first
     assert "Paragraph 399." not in first
-    assert "Later" in first
+    [following] = re.findall(r'id="next-pages" href="([^"]+)"', first)
+    part = browser.get(unescape(following), headers=HX).text
+    assert ('id="text-part-2"' in part, 'id="previous-pages"' in part, 'id="next-pages"' in part) == (True, True, True)
     last = browser.get(f"/documents/{document}?part=999").text
     assert "Paragraph 399." in last
+    assert "next-pages" not in last
     assert len(browser.get(f"/documents/{document}/chunks").text) < 400_000
 
 

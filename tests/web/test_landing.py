@@ -11,7 +11,7 @@ from tests import samples
 from tests.web.people import Browser, Program
 from tests.web.shelves import read_json, shelve, use_hashed_words, work_off
 from webapp.pipeline.markdown import split_pages
-from webapp.web.markdown import parts, rendered
+from webapp.web.markdown import blocks, parts, render, rendered
 from webapp.web.marked_tokens import Marking
 from webapp.web.search.landing import first_words
 
@@ -91,3 +91,11 @@ def test_marks_follow_a_passage_over_blocks_and_pages() -> None:
 def test_the_words_of_a_link_are_those_that_people_read() -> None:
     assert first_words("# Rye\n\n| Flour | dark-brown *rye*, 5 % |\n|---|---|") == "Rye Flour dark-brown rye, 5 %"
     assert len(first_words("wort " * 500)) < 60
+
+
+def test_blocks_are_numbered_as_the_page_has_them() -> None:
+    source = "# One\n\nTwo *three*\n\n- four\n- five\n\n---\n\n| six | seven |\n|---|---|\n| 8 | 9 |\n\n```\nten\n```\n"
+    found = blocks(source)
+    assert [" ".join(each.split()) for each in found] == ["One", "Two three", "four five", "", "six seven 8 9", "ten"]
+    html = str(render(source))
+    assert len(re.findall(r"^<(h\d|p|ul|hr|table|pre)\b", html, re.MULTILINE)) == len(found)

@@ -11,6 +11,7 @@ from tests import samples
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import NOTES, read_json, services_of, shelve, use_hashed_words, work_off
 from webapp.providers.blob_copies import BlobCopies
+from webapp.readers.book_pictures import BookPictures
 
 # Nothing here asks the database anything that another test does not ask on both.
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
@@ -119,6 +120,14 @@ def test_small_pictures_are_given_up_early_and_each_org_has_a_share(
         def words(self, source: Path, number: int, *, timeout_seconds: float, org: str = "") -> None:
             raise AssertionError("a picture needs no words")
 
+        def in_book(self, source: Path, *, timeout_seconds: float, org: str = "") -> BookPictures:
+            raise AssertionError("no book")
+
+        def draw_in_book(
+            self, source: Path, member: str, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
+        ) -> bytes:
+            raise AssertionError("no book")
+
     providers = replace(services.providers, artist=Listening())
     monkeypatch.setitem(app.extensions, "docmill", replace(services, providers=providers))
     program.get(f"/documents/{report}/pages/1.png?size=small")
@@ -138,20 +147,11 @@ def test_pictures_go_with_their_document_and_outlive_another_run(
     assert program.get(f"/documents/{report}/pages/1.png").status_code == 404
 
 
-def test_the_page_shows_small_pictures_of_the_pages_whose_text_it_shows(browser: Browser, report: str) -> None:
-    page = browser.get(f"/documents/{report}").text
-    for number in (1, 2, 3):
-        assert f'src="/documents/{report}/pages/{number}.png?size=small" alt="Picture of page {number}"' in page
-        assert f'href="/documents/{report}/pages/{number}"' in page
-        assert f'href="#page-{number}"' in page
-    assert page.count('loading="lazy"') == 3
-
-
 def test_text_files_show_none(app: Flask, people: People, browser: Browser) -> None:
     use_hashed_words(app)
     [text] = shelve(people.program(), ("notes.md", NOTES))
     work_off(app)
-    assert "leaf" not in browser.get(f"/documents/{text}").text.partition("<main")[2]
+    assert "data-reader" not in browser.get(f"/documents/{text}").text
 
 
 def test_a_passage_is_marked_on_its_page(program: Program, report: str, people: People) -> None:

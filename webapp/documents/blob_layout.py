@@ -53,6 +53,11 @@ def page_picture(org_id: UUID, document_id: UUID, name: str) -> str:
     return f"{document_folder(org_id, document_id)}pages/{name}.png"
 
 
+def book_pictures(org_id: UUID, document_id: UUID, name: str) -> str:
+    """The list of the pictures in a book."""
+    return f"{document_folder(org_id, document_id)}pages/{name}.json"
+
+
 def new_answers_folder(org_id: UUID, document_id: UUID, sha256: str) -> str:
     """The answers about bytes that no document has yet; documents that have them later name the same folder."""
     return f"{org_id}/extractions/{sha256}-{document_id.hex}/"

@@ -49,6 +49,7 @@ PARTLY_READ = "status = 'READY' AND reading = 'in_part'"
 # What lies in the bin is in no list: the indexes of the library leave it out, and who reads them says so like this.
 IN_LIBRARY = "deleted_at IS NULL"
 IN_BIN = "deleted_at IS NOT NULL"
+_UPLOADED = f"parent_id IS NULL AND {IN_LIBRARY}"
 READY = f"status = 'READY' AND {IN_LIBRARY}"
 _ORDERS = ("created_at", "filename", "size_bytes")
 IS_PART = "parent_id IS NOT NULL"
@@ -82,13 +83,7 @@ class Document(Base):
         UniqueConstraint("org_id", "id"),
         # The same bytes that are uploaded twice are one document: the second upload finds the first.
         # What lies in the bin is found first, and restored.
-        _partial_index(
-            "uq_documents_uploaded_contents",
-            "org_id",
-            "sha256",
-            where=f"parent_id IS NULL AND {IN_LIBRARY}",
-            unique=True,
-        ),
+        _partial_index("uq_documents_uploaded_contents", "org_id", "sha256", where=_UPLOADED, unique=True),
         # The bin: all that was deleted together, files by their contents, and what was deleted by itself in its order.
         CheckConstraint("(deleted_at IS NULL) = (deleted_with IS NULL)", name="deleted"),
         _partial_index("ix_documents_bin", "org_id", "deleted_with", "id", "deleted_at", where=IN_BIN),

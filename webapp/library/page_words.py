@@ -52,33 +52,53 @@ def page_words(providers: Providers, document: Document, number: int, words_path
         return None
 
 
-def marks_of(page: WordsOfPage, passage: Sequence[str], looked_for: Sequence[str] = ()) -> PageMarks | None:
-    """Where the words of a passage are on a page; None where they are not on it.
+class PlacedPage:
+    """The words of a page as they are compared, to find texts among them."""
 
-    `passage` has its words as `words_of` gives them; `looked_for` has them as somebody typed them.
-    """
-    flat = [(word, spoken) for word in page.words if word.polygon for spoken in words_of(word.text)]
-    run = find_run([spoken for _, spoken in flat], passage)
-    if run is None or not (page.width > 0 and page.height > 0):
-        return None
-    marked = flat[run.start : run.end]
-    boxes = [(_box(page, next(of_word)[0]), key) for key, of_word in groupby(marked, key=lambda each: id(each[0]))]
-    wanted = {spoken for typed in looked_for for spoken in words_of(typed)}
-    named = {id(word) for word, spoken in marked if spoken in wanted}
-    width, height = _size(page)
-    lines = list(_lines([box for box, _ in boxes]))
-    return PageMarks(width, height, lines, [box for box, key in boxes if key in named])
+    def __init__(self, page: WordsOfPage) -> None:
+        self._page = page
+        self._flat = [(word, spoken) for word in page.words if word.polygon for spoken in words_of(word.text)]
+        self._spoken = [spoken for _, spoken in self._flat]
+        turned = page.turned % 180 == 90
+        self.width, self.height = (page.height, page.width) if turned else (page.width, page.height)
+
+    def marks(self, passage: Sequence[str], looked_for: Sequence[str] = ()) -> PageMarks | None:
+        """Where the words of a passage are on the page; None where they are not on it.
+
+        `passage` has its words as `words_of` gives them; `looked_for` has them as somebody typed them.
+        """
+        run = find_run(self._spoken, passage)
+        if run is None or not self._has_size:
+            return None
+        marked = self._flat[run.start : run.end]
+        of_words = groupby(marked, key=lambda each: id(each[0]))
+        boxes = [(_box(self._page, next(of_word)[0].polygon or ()), key) for key, of_word in of_words]
+        wanted = {spoken for typed in looked_for for spoken in words_of(typed)}
+        named = {id(word) for word, spoken in marked if spoken in wanted}
+        lines = list(_lines([box for box, _ in boxes]))
+        return PageMarks(self.width, self.height, lines, [box for box, key in boxes if key in named])
+
+    def outline(self, polygon: Sequence[float]) -> PageMarks | None:
+        """The box around a polygon that is in the unit of the page's size; None where it is not on the page."""
+        if len(polygon) < 4 or not self._has_size:
+            return None
+        box = _box(self._page, polygon)
+        is_inside = 0 <= box.x <= box.x + box.width <= self.width and 0 <= box.y <= box.y + box.height <= self.height
+        return PageMarks(self.width, self.height, [box]) if is_inside and box.width and box.height else None
+
+    @property
+    def _has_size(self) -> bool:
+        return self._page.width > 0 and self._page.height > 0
 
 
 def marks_of_value(page: WordsOfPage, polygon: Sequence[float] | None, text: str) -> PageMarks | None:
     """Where a field's value is: at its place, if its words are there, else where they are found first."""
-    words = set(words_of(text))
-    if polygon and len(polygon) == _CORNERS and page.width > 0 and page.height > 0:
+    placed, words = PlacedPage(page), words_of(text)
+    if polygon and len(polygon) == _CORNERS:
         inside = {spoken for each in page.words if _is_inside(each, polygon) for spoken in words_of(each.text)}
-        if inside & words:
-            width, height = _size(page)
-            return PageMarks(width, height, [_box(page, Word(text, None, tuple(polygon)))])
-    return marks_of(page, words_of(text))
+        if inside & set(words) and (outline := placed.outline(polygon)):
+            return outline
+    return placed.marks(words)
 
 
 def _is_inside(word: Word, polygon: Sequence[float]) -> bool:
@@ -86,11 +106,6 @@ def _is_inside(word: Word, polygon: Sequence[float]) -> bool:
         return False
     x, y = sum(word.polygon[::2]) / len(word.polygon[::2]), sum(word.polygon[1::2]) / len(word.polygon[1::2])
     return min(polygon[::2]) <= x <= max(polygon[::2]) and min(polygon[1::2]) <= y <= max(polygon[1::2])
-
-
-def _size(page: WordsOfPage) -> tuple[float, float]:
-    """The size of a page's picture, which may not be upright."""
-    return (page.height, page.width) if page.turned % 180 == 90 else (page.width, page.height)
 
 
 def _by_ocr(providers: Providers, path: str, number: int) -> WordsOfPage | None:
@@ -106,9 +121,9 @@ def _own(providers: Providers, document: Document, number: int) -> WordsOfPage |
         return providers.artist.words(source, number, timeout_seconds=TIMEOUT_SECONDS, org=str(document.org_id))
 
 
-def _box(page: WordsOfPage, word: Word) -> MarkBox:
+def _box(page: WordsOfPage, polygon: Sequence[float]) -> MarkBox:
     """Where a word is on the picture; the page of its words is upright, and its picture may not be."""
-    xs, ys = (word.polygon or ())[::2], (word.polygon or ())[1::2]
+    xs, ys = polygon[::2], polygon[1::2]
     left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
     match page.turned % 360:
         case 90:

@@ -42,6 +42,12 @@ def page_readings(
     return session().scalars(found.order_by(_pages.c.number).limit(limit)).all()
 
 
+def reasons(org_id: UUID, document_id: UUID) -> set[str]:
+    """What was in the way of a document's pages that were not read well."""
+    found = select(_pages.c.reason).where(*_of(org_id, document_id), _pages.c.reading != Reading.WELL.value)
+    return {reason for reason in session().scalars(found.distinct()) if reason}
+
+
 def pages_in_part(org_id: UUID, document_id: UUID) -> Any:
     """A value for a query: how many of a document's pages were read in part."""
     in_part = select(func.count()).where(*_of(org_id, document_id), _pages.c.reading == Reading.IN_PART.value)

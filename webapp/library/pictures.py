@@ -24,7 +24,7 @@ class Size(StrEnum):
     LARGE = "large"
 
 
-_BOXES = {Size.SMALL: (220, 440), Size.LARGE: (1100, 2200)}
+BOXES = {Size.SMALL: (220, 440), Size.LARGE: (1100, 2200)}
 # Small ones come by the dozen, beside a text that says what is on the page.
 _DRAW_SECONDS = {Size.SMALL: 5.0, Size.LARGE: 20.0}
 
@@ -55,7 +55,7 @@ def page_picture(providers: Providers, document: Document, number: int, size: Si
         _log.info("page %s of document %s cannot be drawn: %s", number, document.id, error)
         picture = _CANNOT_BE_DRAWN
     if picture is not None:
-        _keep(providers.blobs, path, picture)
+        keep(providers.blobs, path, picture)
     return picture or None
 
 
@@ -65,11 +65,12 @@ def _draw(providers: Providers, document: Document, number: int, size: Size) -> 
     local_copy = providers.copies or providers.blobs.local_copy
     with local_copy(document.readable_path) as source:
         return providers.artist.draw(
-            source, number, _BOXES[size], timeout_seconds=_DRAW_SECONDS[size], org=str(document.org_id)
+            source, number, BOXES[size], timeout_seconds=_DRAW_SECONDS[size], org=str(document.org_id)
         )
 
 
-def _keep(blobs: BlobStore, path: str, picture: bytes) -> None:
+def keep(blobs: BlobStore, path: str, picture: bytes) -> None:
+    """Keep what was drawn, so that it is drawn once."""
     # Where the document was deleted meanwhile the daily sweep removes this blob.
     try:
         blobs.put_bytes(path, picture)

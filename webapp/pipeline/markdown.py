@@ -59,6 +59,15 @@ class Headings:
         return self.paths[position] if position >= 0 else None
 
 
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading, the place of its line in the text, and its level from 1 to 6."""
+
+    start: int
+    level: int
+    title: str
+
+
 def split_pages(markdown: str, page_count: int | None) -> list[MarkdownPage]:
     """Cut at the page marks. Without a page count there are none: the author wrote what looks like one."""
     if page_count is None:
@@ -97,15 +106,20 @@ def find_headings(text: str) -> Headings:
     """Find the headings outside of code, each with the path of those above it."""
     starts, paths = [], []
     above: list[tuple[int, str]] = []
+    for heading in headings(text):
+        above = [*((upper, title) for upper, title in above if upper < heading.level), (heading.level, heading.title)]
+        starts.append(heading.start)
+        paths.append(_path([title for _, title in above]))
+    return Headings(tuple(starts), tuple(paths))
+
+
+def headings(text: str) -> Iterator[Heading]:
+    """The headings outside of code, with their words as people read them."""
     fence = ""
     for offset, line in _lines(text):
         fence = _fence_after(fence, line)
         if not fence and (found := heading_in(line)):
-            level, words = found
-            above = [*((upper, title) for upper, title in above if upper < level), (level, plain(words))]
-            starts.append(offset)
-            paths.append(_path([title for _, title in above]))
-    return Headings(tuple(starts), tuple(paths))
+            yield Heading(offset, found[0], plain(found[1]))
 
 
 def heading_in(line: str) -> tuple[int, str] | None:

@@ -14,6 +14,7 @@ from typing import BinaryIO, Protocol
 from webapp.provider_errors import ProviderError
 from webapp.providers.speech_ports import SpeechProviders
 from webapp.readers.archives.members import Unpacked, UnpackLimits
+from webapp.readers.book_pictures import BookPictures
 from webapp.readers.extraction import Extraction
 from webapp.readers.fields.proposed import ProposedFields
 from webapp.readers.pictures.words_file import WordsOfPage
@@ -304,6 +305,14 @@ class PageArtist(Protocol):
 
     def words(self, source: Path, number: int, *, timeout_seconds: float, org: str = "") -> WordsOfPage | None:
         """Tell the words that a PDF holds for a page, with their places; None where there is no such page."""
+
+    def in_book(self, source: Path, *, timeout_seconds: float, org: str = "") -> BookPictures:
+        """Find the pictures in the chapters of a book."""
+
+    def draw_in_book(
+        self, source: Path, member: str, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
+    ) -> bytes:
+        """Draw the picture that a book holds under this name as PNG that fits a box of so many pixels."""
 
 
 class SearchablePdfMaker(Protocol):

@@ -68,3 +68,10 @@ def count(org_id: UUID, document_id: UUID) -> int:
     """How many passages a document has."""
     found = select(func.count()).where(Chunk.org_id == org_id, Chunk.document_id == document_id)
     return session().scalar(found) or 0
+
+
+def on_page(org_id: UUID, document_id: UUID, number: int, *, limit: int) -> Sequence[Chunk]:
+    """The passages that have text of a page, in the order of the document."""
+    found = select(Chunk).where(Chunk.org_id == org_id, Chunk.document_id == document_id)
+    found = found.where(Chunk.page_from <= number, Chunk.page_to >= number)
+    return session().scalars(found.order_by(Chunk.ordinal).limit(limit).options(defer(Chunk.embedding))).all()

@@ -1,4 +1,4 @@
-"""Stored files on their way out: always saved, never shown in place, whatever they hold."""
+"""Stored files on their way out: saved, whatever they hold; shown in place where a browser runs nothing of them."""
 
 import os
 from io import BytesIO
@@ -10,6 +10,7 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 from webapp.documents.model import Document
 from webapp.provider_errors import BlobMissing
 from webapp.providers.ports import BlobStore
+from webapp.readers.filetypes import PDF
 from webapp.web.errors import Problem
 from webapp.web.library.upload_seats import admit_download
 
@@ -17,6 +18,19 @@ from webapp.web.library.upload_seats import admit_download
 _POLICY = "default-src 'none'; sandbox"
 # A browser that opens a recording by itself plays it in a page of its own, which could load nothing in a sandbox.
 _SOUND_POLICY = "default-src 'none'; media-src 'self'; img-src 'self'"
+# Chromium's viewer of PDFs refuses a sandbox; it runs apart from the pages of this site all the same.
+_PDF_POLICY = "default-src 'none'; frame-ancestors 'self'"
+# The page that a browser makes around a picture has a style of its own.
+_SEEN_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+# The page that a browser makes around a sound or a film loads it once more, from its own origin.
+_PLAYED_POLICY = "default-src 'none'; media-src 'self'; sandbox allow-same-origin"
+# No type here can hold a script that a browser would run: neither HTML nor SVG, and nothing made of XML.
+_INLINE = {
+    PDF: _PDF_POLICY,
+    **dict.fromkeys(("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"), _SEEN_POLICY),
+    **dict.fromkeys(("audio/wav", "audio/mpeg", "audio/mp4", "audio/ogg", "audio/flac", "audio/aac"), _PLAYED_POLICY),
+    "video/mp4": _PLAYED_POLICY,
+}
 
 
 def download(content: bytes, filename: str, content_type: str) -> Response:
@@ -41,6 +55,20 @@ def download_blob(store: BlobStore, document: Document) -> Response:
     response = _send(stream, document.size_bytes, document.filename, document.content_type)
     response.set_etag(document.sha256)
     return _as_asked(response, stream, document.size_bytes)
+
+
+def opens_inline(content_type: str) -> bool:
+    """Whether browsers show such a file, and can do it without harm."""
+    return content_type in _INLINE
+
+
+def show_blob(store: BlobStore, document: Document) -> Response:
+    """The file of a document, shown in place; only for a type that `opens_inline`."""
+    policy = _INLINE[document.content_type]
+    response = download_blob(store, document)
+    response.headers["Content-Security-Policy"] = policy
+    response.headers["Content-Disposition"] = response.headers["Content-Disposition"].replace("attachment", "inline", 1)
+    return response
 
 
 def play(store: BlobStore, path: str) -> Response:

@@ -5,7 +5,8 @@ passes an allow list: no attribute but the address of a link, and no address but
 link says where it leads, since its words may say something else.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -31,12 +32,23 @@ _PARTS_COMPARED = 8
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A picture of the text: where it comes from, what stands for it, and the words right before it."""
+
+    url: str
+    alt: str
+    before: str
+
+
+@dataclass(frozen=True)
 class RenderedPiece:
     """The text of a page, or a part of it, as HTML; `is_start` where the page does not go on from the part before."""
 
     page: int | None
     html: Markup
     is_start: bool
+    figures: Sequence[Figure] = ()
+    """Pictures that come right after it."""
 
 
 def parts(found: Sequence[MarkdownPage]) -> list[list[MarkdownPage]]:
@@ -91,34 +103,80 @@ def rendered(
     marking: Marking | None = None,
     *,
     is_plain: bool = False,
+    figures: Mapping[int, Sequence[Figure]] | None = None,
 ) -> list[RenderedPiece]:
     """One part as HTML, with an empty piece for each of these pages that belongs between its own ones.
 
-    Plain text is shown as it is, and not rendered.
+    Plain text is shown as it is, and not rendered. A page is cut where it has figures, which are named by its number.
     """
     first = 0 if index == 0 else found[index][0].number or 0
     end = found[index + 1][0].number if index + 1 < len(found) else None
     empty = [RenderedPiece(n, Markup(), is_start=True) for n in without_text if n > first and (end is None or n < end)]
-    return sorted([*_rendered(found, index, marking, is_plain=is_plain), *empty], key=lambda piece: piece.page or 0)
+    own = _rendered(found, index, marking, is_plain=is_plain, figures=figures or {})
+    return sorted([*own, *empty], key=lambda piece: piece.page or 0)
 
 
 def _rendered(
-    found: Sequence[Sequence[MarkdownPage]], index: int, marking: Marking | None, *, is_plain: bool
+    found: Sequence[Sequence[MarkdownPage]],
+    index: int,
+    marking: Marking | None,
+    *,
+    is_plain: bool,
+    figures: Mapping[int, Sequence[Figure]],
 ) -> list[RenderedPiece]:
     before = found[index - 1][-1].number if index else None
     texts = [_as_it_is(piece.text) if is_plain else _tokens(piece.text) for piece in found[index]]
+    # Marks put other tokens into their places.
+    cuts = [
+        _cuts(tokens, figures.get(piece.number or 0, ())) for piece, tokens in zip(found[index], texts, strict=True)
+    ]
     if marking is not None:
         mark(texts, marking)
     result = []
-    for piece, tokens in zip(found[index], texts, strict=True):
-        result.append(RenderedPiece(piece.number, _html(tokens), piece.number != before))
-        before = piece.number
+    for piece, tokens, places in zip(found[index], texts, cuts, strict=True):
+        start = 0
+        for end, after in places:
+            result.append(RenderedPiece(piece.number, _html(tokens[start:end]), piece.number != before, after))
+            before, start = piece.number, end
     return result
+
+
+def _cuts(tokens: Sequence[Token], figures: Sequence[Figure]) -> list[tuple[int, list[Figure]]]:
+    """Where the tokens of a page are cut, each time with the figures that come there; the last place is their end."""
+    starts = [place for place, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0]
+    words: list[str] = []
+    word_starts = []
+    for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
+        word_starts.append(len(words))
+        words += [
+            word
+            for token in tokens[start:end]
+            for each in token.children or (token,)
+            for word in words_of(each.content)
+        ]
+    places: dict[int, list[Figure]] = {}
+    for figure in figures:
+        run = find_run(words, words_of(f"{figure.before} {figure.alt}"))
+        block = bisect_right(word_starts, run.end - 1) if run else len(starts)
+        place = 0 if not figure.before.strip() else [*starts, len(tokens)][block]
+        places.setdefault(place, []).append(figure)
+    places.setdefault(len(tokens), [])
+    return sorted(places.items())
 
 
 def render(markdown: str) -> Markup:
     """Markdown as HTML that can do no harm."""
     return _html(_tokens(markdown))
+
+
+def blocks(source: str) -> list[str]:
+    """The texts of the blocks that a page's Markdown becomes, in their order: paragraphs, headings, lists, tables."""
+    texts: list[list[str]] = []
+    for token in _tokens(source):
+        if token.level == 0 and token.nesting >= 0:
+            texts.append([])
+        texts[-1] += [each.content for each in token.children or (token,)]
+    return [" ".join(text) for text in texts]
 
 
 def _as_it_is(text: str) -> list[Token]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from webapp.provider_errors import BlobMissing, ParserCrashed
 from webapp.providers.local.drawing_seats import DrawingSeats, Share
+from webapp.providers.local.extract import BOOK_BYTES_MAX
+from webapp.readers.book_pictures import BookPictures
 from webapp.readers.extraction import Word
 from webapp.readers.pictures.words_file import WordsOfPage
 from webapp.readers.sniff import HEAD_BYTES, sniff
@@ -15,6 +17,7 @@ from webapp.typed_json import TypedJson
 
 PDF_JOB, PICTURE_JOB = "webapp.readers.pdf.picture:draw_page", "webapp.readers.pictures.draw:draw_frame"
 WORDS_JOB = "webapp.readers.pdf.page_words:read_page_words"
+BOOK_JOB, BOOK_PICTURE_JOB = "webapp.readers.epub.pictures:list_pictures", "webapp.readers.epub.pictures:draw_picture"
 MEMORY_BYTES = 768 << 20
 # More than a picture of the largest size has if nothing about it can be packed.
 FILE_BYTES_MAX = 16 << 20
@@ -28,7 +31,9 @@ class LocalPictures:
 
     def __init__(self, *, everybody: Share = EVERYBODY, one_org: Share = ONE_ORG, requires_locks: bool = False) -> None:
         limits = ChildLimits(memory_bytes=MEMORY_BYTES, file_bytes=FILE_BYTES_MAX, requires_locks=requires_locks)
-        self._sandbox = Sandbox(tuple(job.partition(":")[0] for job in (PDF_JOB, PICTURE_JOB, WORDS_JOB)), limits)
+        self._sandbox = Sandbox(
+            tuple(job.partition(":")[0] for job in (PDF_JOB, PICTURE_JOB, WORDS_JOB, BOOK_JOB)), limits
+        )
         self._seats = DrawingSeats(everybody, one_org)
 
     def close(self) -> None:
@@ -39,14 +44,20 @@ class LocalPictures:
         self, source: Path, number: int, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
     ) -> bytes | None:
         """Draw a page so that it fits a box of so many pixels; None where there is no such page."""
+        job = PICTURE_JOB if _is_picture(source) else PDF_JOB
+        return self._drawn(job, source, {"number": number}, box, timeout_seconds, org)
+
+    def _drawn(
+        self, job: str, source: Path, what: dict[str, object], box: tuple[int, int], timeout_seconds: float, org: str
+    ) -> bytes | None:
         # Waiting is not drawing: a page that waited may take as long as any other.
         wait_seconds = min(timeout_seconds, WAIT_SECONDS)
         with self._seats.seat(org, wait_seconds), tempfile.TemporaryDirectory(prefix="docmill-") as folder:
             target = Path(folder, "page.png")
             target.touch()
-            arguments = {"source": str(source.absolute()), "target": str(target), "number": number}
+            arguments = {"source": str(source.absolute()), "target": str(target), **what}
             is_drawn = self._sandbox.run(
-                PICTURE_JOB if _is_picture(source) else PDF_JOB,
+                job,
                 {**arguments, "width_max": box[0], "height_max": box[1]},
                 timeout_seconds=timeout_seconds,
                 readable=source,
@@ -63,6 +74,23 @@ class LocalPictures:
             arguments = {"source": str(source.absolute()), "number": number}
             answer = self._sandbox.run(WORDS_JOB, arguments, timeout_seconds=timeout_seconds, readable=source)
         return None if answer is None else _words_of(number, answer)
+
+    def in_book(self, source: Path, *, timeout_seconds: float, org: str = "") -> BookPictures:
+        """Find the pictures in the chapters of a book."""
+        with self._seats.seat(org, min(timeout_seconds, WAIT_SECONDS)):
+            arguments = {"source": str(source.absolute()), "bytes_max": BOOK_BYTES_MAX}
+            answer = self._sandbox.run(BOOK_JOB, arguments, timeout_seconds=timeout_seconds, readable=source)
+        try:
+            return BookPictures.from_plain(answer)
+        except ValueError as error:
+            raise ParserCrashed("the parser's answer has the wrong form") from error
+
+    def draw_in_book(
+        self, source: Path, member: str, box: tuple[int, int], *, timeout_seconds: float, org: str = ""
+    ) -> bytes:
+        """Draw the picture that a book holds under this name, so that it fits a box of so many pixels."""
+        arguments = {"member": member, "bytes_max": BOOK_BYTES_MAX}
+        return self._drawn(BOOK_PICTURE_JOB, source, arguments, box, timeout_seconds, org) or b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class Chapter:
     markdown: str
     tables: list[Table] = field(default_factory=list)
     is_whole: bool = True
+    path: str = ""
+    """The name of that file in the archive."""
 
 
 def read_chapter(data: bytes) -> Chapter:
@@ -30,6 +32,11 @@ def read_chapter(data: bytes) -> Chapter:
     writer = Writer(body)
     blocks = writer.flow(body)
     return Chapter(without_marks("\n\n".join(blocks)), writer.tables, is_whole)
+
+
+def body_of_chapter(data: bytes) -> Element:
+    """The body of one file; what is no XHTML at all is BadInput."""
+    return _parse(data)[0]
 
 
 def _parse(data: bytes) -> tuple[Element, bool]:

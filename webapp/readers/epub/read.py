@@ -42,7 +42,7 @@ class _Item:
 
 
 @dataclass(frozen=True)
-class _Package:
+class Package:
     """What the book says of itself."""
 
     spine: tuple[_Item | None, ...]
@@ -55,18 +55,23 @@ class _Package:
 def parse_epub(arguments: dict[str, object], report: Report) -> dict[str, Any]:
     """Read the book at `source`; the answer is an Extraction as plain data."""
     sys.setrecursionlimit(RECURSION)
-    limits = MemberLimits(MEMBERS_MAX, MEMBER_BYTES_MAX, int(str(arguments["bytes_max"])))
-    archive = ZipMembers(Path(str(arguments["source"])), limits, "book")
-    package = _package(archive)
+    archive, package = opened_book(arguments)
     _refuse_encrypted(archive, package)
-    chapters, missing = _chapters(archive, package, report)
+    chapters, missing = chapters_of(archive, package, report)
     if not any(chapter.markdown for chapter in chapters):
         code = FailureCode.CORRUPT if missing else FailureCode.NO_TEXT
         raise BadInput("none of the book's chapters holds text", code=code)
     return asdict(_extraction(package, chapters, missing))
 
 
-def _extraction(package: _Package, chapters: list[Chapter], missing: list[str]) -> Extraction:
+def opened_book(arguments: dict[str, object]) -> tuple[ZipMembers, Package]:
+    """The files of the book at `source`, and what it says of itself."""
+    limits = MemberLimits(MEMBERS_MAX, MEMBER_BYTES_MAX, int(str(arguments["bytes_max"])))
+    archive = ZipMembers(Path(str(arguments["source"])), limits, "book")
+    return archive, _package(archive)
+
+
+def _extraction(package: Package, chapters: list[Chapter], missing: list[str]) -> Extraction:
     pages = [chapter.markdown for chapter in chapters]
     text = "\n\n".join(pages)
     tables: list[Table] = [
@@ -92,7 +97,7 @@ def _extraction(package: _Package, chapters: list[Chapter], missing: list[str]) 
     )
 
 
-def _chapters(archive: ZipMembers, package: _Package, report: Report) -> tuple[list[Chapter], list[str]]:
+def chapters_of(archive: ZipMembers, package: Package, report: Report) -> tuple[list[Chapter], list[str]]:
     """Each part of the reading order once; those with text are the pages. Says which could not be read."""
     chapters: list[Chapter] = []
     missing: list[str] = []
@@ -111,14 +116,14 @@ def _chapters(archive: ZipMembers, package: _Package, report: Report) -> tuple[l
     return chapters, missing
 
 
-def _chapter(archive: ZipMembers, item: _Item, package: _Package) -> Chapter | None:
+def _chapter(archive: ZipMembers, item: _Item, package: Package) -> Chapter | None:
     try:
         chapter = read_chapter(archive.read(item.path))
     except BadInput as error:
         if error.code is FailureCode.TOO_LARGE:
             raise
         return None
-    return replace(chapter, markdown=_headed(chapter.markdown, package.titles.get(item.path)))
+    return replace(chapter, path=item.path, markdown=_headed(chapter.markdown, package.titles.get(item.path)))
 
 
 def _headed(markdown: str, title: str | None) -> str:
@@ -132,7 +137,7 @@ def _headed(markdown: str, title: str | None) -> str:
     return f"# {title}\n\n{markdown}"
 
 
-def _package(archive: ZipMembers) -> _Package:
+def _package(archive: ZipMembers) -> Package:
     container = parse_xml(archive.read(CONTAINER))
     path = next((each.get("full-path") for each in container.iter() if local_name(each) == "rootfile"), None)
     if not path:
@@ -148,7 +153,7 @@ def _package(archive: ZipMembers) -> _Package:
     if len(references) > CHAPTERS_MAX:
         raise BadInput(f"more than {CHAPTERS_MAX} chapters", code=FailureCode.TOO_LARGE)
     metadata = list(_metadata(root))
-    return _Package(
+    return Package(
         spine=tuple(references),
         titles=_titles(archive, root, items),
         title=next((value for name, value in metadata if name == "title"), None),
@@ -199,7 +204,7 @@ def _entries(root: Element, folder: str) -> Iterator[tuple[str, str]]:
                 yield inside(folder, source), label
 
 
-def _refuse_encrypted(archive: ZipMembers, package: _Package) -> None:
+def _refuse_encrypted(archive: ZipMembers, package: Package) -> None:
     """Scrambled fonts are no matter; scrambled chapters can't be read by anybody without the shop's key."""
     if not archive.has(ENCRYPTION):
         return

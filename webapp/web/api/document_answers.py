@@ -216,6 +216,30 @@ class PageMarksJson(TypedDict):
     marks: list[list[float]]
 
 
+class SectionMarksJson(TypedDict):
+    """Where the things of a section are on a page: boxes by their keys, in the units of `size`."""
+
+    number: int
+    run_id: UUID | None
+    size: Annotated[list[float] | None, Meta(description="[width, height]; null where no places are known.")]
+    marks: dict[str, list[list[float]]]
+
+
+class HeadingJson(TypedDict):
+    """A heading; `page` is null where the format has no pages."""
+
+    level: int
+    title: str
+    page: int | None
+
+
+class OutlineJson(TypedDict):
+    """The headings of a document, in the order of its text."""
+
+    run_id: UUID | None
+    headings: list[HeadingJson]
+
+
 class PartsJson(TypedDict):
     """Some of the files that lie in a document."""
 

@@ -14,6 +14,7 @@ from webapp.library.status_filter import StatusFilter
 from webapp.providers.spoken import SPOKEN
 from webapp.search.connections import Kind
 from webapp.web.document.document_pages import WAIT_SECONDS_MAX
+from webapp.web.document.page_marks import Marked
 
 _UUID = {"type": "string", "format": "uuid"}
 
@@ -50,6 +51,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "size": Parameter("How large the picture is.", _one_of(Size)),
     "words": Parameter("The first words of the passage, by which it is found where its id is gone."),
     "purge": Parameter("1: delete it for good, which ops may.", {"type": "string", "enum": ["1"]}),
+    "of": Parameter("The section whose things are marked.", _one_of(Marked)),
     "wait": Parameter(
         "Wait up to so many seconds while the document is PROCESSING. Where too many wait, the answer comes at once.",
         {"type": "integer", "minimum": 1, "maximum": WAIT_SECONDS_MAX},
@@ -76,7 +78,7 @@ ELSEWHERE: Mapping[tuple[str, str], Parameter] = {
 }
 """By endpoint and name."""
 PAGES_ONLY: Mapping[str, tuple[str, ...]] = {
-    "document.show": ("part", "page", "run", "passage", "words", "q"),
+    "document.show": ("part", "page", "view", "run", "passage", "words", "q"),
     "document.status": ("view",),
     "document.tables": ("edit",),
 }

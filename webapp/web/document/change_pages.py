@@ -38,7 +38,7 @@ def change_details(document_id: UUID) -> Response:
         document = get_document(document_id)
     _apply(document_id, changes.of_form(document))
     if not fragments.wants_fragment():
-        return make_response(redirect(url_for("document.show", document_id=document_id, _anchor="details"), 303))
+        return make_response(redirect(url_for("document.details", document_id=document_id, _anchor="details"), 303))
     with reading(org_id()):
         return fragments.replacing("document/_details_swap.html", **context_of(results.find(document_id)))
 

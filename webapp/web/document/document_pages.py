@@ -1,6 +1,5 @@
 """One document: what was read out of it, how far it is, and what can be done with it."""
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from webapp.library import fields as shown_fields
 from webapp.library import lookup
 from webapp.library import tables as shown_tables
 from webapp.library.pages import page_readings
+from webapp.library.searchable import WORDS
 from webapp.providers.spoken import SPOKEN
 from webapp.readers.filetypes import filetype
 from webapp.runs import lifecycle, transitions
@@ -24,8 +24,9 @@ from webapp.search import passages
 from webapp.search.filters import KINDS
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services
-from webapp.web.document import field_list, hit_steps, part_list, recordings, results, text_view
+from webapp.web.document import field_list, hit_steps, part_list, reader, recordings, results, sections, text_view
 from webapp.web.document.changes import shown_facts
+from webapp.web.document.mending import offered
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
 from webapp.web.document_view import DocumentView
@@ -43,16 +44,8 @@ pages.add_app_template_filter(markdown.render, "as_html")
 
 PASSAGES_SHOWN = 50
 WAIT_SECONDS_MAX = 30
+_DETAILS = frozenset(("details", "pages", "passages", "runs"))
 _NEVER_READ = "This file is kept as it is: nothing here reads it, so it has no text."
-
-
-@dataclass(frozen=True)
-class Section:
-    """One of the tabs."""
-
-    name: str
-    url: str
-    count: int | None = None
 
 
 @pages.get("")
@@ -68,15 +61,20 @@ def show(document_id: UUID) -> Response:
     if fragments.is_for_program():
         return jsonify(found.json())
     results.expect_run(found.document, results.asked_run())
+    words = paths.get(WORDS)
     if found.document.is_kept:
-        return show_section(found, "file", dict, kept=_why_kept(found.document))
+        beside = reader.beside(found, "file", words=words)
+        return show_section(found, "file", dict, kept=_why_kept(found.document), reader=beside)
     if found.counts["parts"] and filetype(found.document.content_type).is_archive and not _asks_for_text():
         # What people look for in an archive is what lies in it; its own text is the list of the names.
         return _show_parts(found, 0)
     recording = recordings.find(services(), found.document, paths)
     text = None if recording else text_view.read(found, paths.get("markdown"), readings, wanted)
-    steps = hit_steps.around(document_id, wanted) if text and wanted else None
-    return show_section(found, "text", dict, recording=recording, text=text, steps=steps)
+    steps = hit_steps.around(document_id, wanted) if wanted else None
+    if not wanted and (steps := hit_steps.first(document_id)) and steps.next_url:
+        return make_response(redirect(steps.next_url))
+    beside = reader.beside(found, "text", text=text, wanted=wanted, words=words)
+    return show_section(found, "text", dict, recording=recording, text=text, steps=steps, reader=beside)
 
 
 @pages.get("/status")
@@ -121,7 +119,12 @@ def fields(document_id: UUID) -> Response:
         who = actors.names(org, [one.correction.by for one in shown if one.correction])
     part = field_list.part(document_id, shown, number_in_query("start") or 0)
     return show_section(
-        found, "fields", lambda: {"fields": [shapes.field_json(one, who) for one in shown]}, who=who, **part
+        found,
+        "fields",
+        lambda: {"fields": [shapes.field_json(one, who) for one in shown]},
+        who=who,
+        reader=reader.beside(found, "fields"),
+        **part,
     )
 
 
@@ -140,6 +143,7 @@ def tables(document_id: UUID) -> Response:
         lost=shown.lost,
         who=who,
         edited=number_in_query("edit"),
+        reader=reader.beside(found, "tables"),
     )
 
 
@@ -160,6 +164,7 @@ def chunks(document_id: UUID) -> Response:
         lambda: {"chunks": [shapes.chunk_json(one) for one in shown], "next_start": next_start, "next_cursor": cursor},
         passages=shown,
         next_url=url_for(".chunks", document_id=document_id, cursor=cursor) if cursor else None,
+        reader=reader.beside(found, "passages"),
     )
 
 
@@ -174,6 +179,14 @@ def parts(document_id: UUID) -> Response:
 def _show_parts(found: ShownResult, start: int) -> Response:
     shown = part_list.read(found.document.id, start)
     return show_section(found, "parts", shown.json, parts=shown.parts, next_url=shown.next_url(found.document.id))
+
+
+@pages.get("/details")
+def details(document_id: UUID) -> Response:
+    """What is known of the file, and how it was read."""
+    with reading(org_id()):
+        found = find(document_id)
+    return show_section(found, "details", found.json)
 
 
 @pages.get("/runs", endpoint="runs")
@@ -284,41 +297,11 @@ def show_section(found: ShownResult, name: str, data: Any, **content: Any) -> Re
         data=lambda: {"run_id": found.run_id, **data()},
         section=name,
         section_url=results.own_address(),
-        sections=_sections(found),
+        sections=sections.to_read(found, name),
+        detail_sections=sections.details(found) if name in _DETAILS else (),
         **context_of(found),
         **content,
     )
-
-
-def _sections(found: ShownResult) -> list[Section]:
-    def url(endpoint: str) -> str:
-        return url_for(f"document.{endpoint}", document_id=found.document.id)
-
-    inside = [Section("parts", url("parts"), found.counts["parts"])] if found.counts["parts"] else []
-    if found.document.is_kept:
-        return [Section("file", url("show")), Section("runs", url("runs"), found.counts["runs"])]
-    is_list = bool(inside) and filetype(found.document.content_type).is_archive
-    return [
-        *inside,
-        Section("text", url_for("document.show", document_id=found.document.id, part=1 if is_list else None)),
-        Section("fields", url("fields"), found.counts["fields"]),
-        Section("tables", url("tables"), found.counts["tables"]),
-        *_page_section(found),
-        Section("passages", url("chunks"), found.counts["chunks"]),
-        Section("connections", url_for("connections.show", document_id=found.document.id), _connection_count(found)),
-        Section("runs", url("runs"), found.counts["runs"]),
-    ]
-
-
-def _connection_count(found: ShownResult) -> int | None:
-    """None while they are looked for and none is known: 0 would say that there are none."""
-    return found.counts["connections"] or (None if found.is_looking else 0)
-
-
-def _page_section(found: ShownResult) -> list[Section]:
-    """The list of the pages that were not read well, where there are any."""
-    number = found.pages.in_part + found.pages.not_read if found.pages else 0
-    return [Section("pages", url_for("readings.show", document_id=found.document.id), number)] if number else []
 
 
 def _why_kept(document: Document) -> Sentence:
@@ -340,6 +323,8 @@ def context_of(found: ShownResult) -> dict[str, Any]:
         "tags": found.tags,
         "known_tags": found.known_tags,
         "page_counts": found.pages,
+        "mend": offered(services().providers, found.document, found.reasons) if found.reasons else None,
+        "opens_inline": blobs.opens_inline(found.document.content_type),
         "result_at": found.result_at,
         "result_seconds": found.result_seconds,
         "spoken_languages": SPOKEN if services().providers.speech and is_recording(found.document.content_type) else (),
@@ -347,7 +332,7 @@ def context_of(found: ShownResult) -> dict[str, Any]:
 
 
 def _asks_for_text() -> bool:
-    return not request.args.keys().isdisjoint({"part", "passage"})
+    return not request.args.keys().isdisjoint({"part", "passage", "q"})
 
 
 def _start(org: UUID, document_id: UUID, place: Place) -> int:

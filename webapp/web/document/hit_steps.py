@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from flask import url_for
+from flask import request, url_for
 
 from webapp.db import reading
 from webapp.pipeline.find import LIMIT_MAX, find
 from webapp.search import passages
-from webapp.search.grammar import Mistake
+from webapp.search.grammar import Mistake, parse
 from webapp.web.access import org_id, services
 from webapp.web.document.text_view import AskedPassage
 from webapp.web.reads import may_be_late
@@ -28,6 +28,15 @@ class HitSteps:
     all_url: str
 
 
+def first(document_id: UUID) -> HitSteps | None:
+    """The way to the first hit of the query that the address has; None where it has none. Mistake."""
+    q = request.args.get("q", "")
+    if not q.strip():
+        return None
+    parse(q)
+    return around(document_id, AskedPassage(None, "", q))
+
+
 def around(document_id: UUID, shown: AskedPassage) -> HitSteps | None:
     """The hits around a passage; None where no query led to it."""
     if not shown.q.strip():
@@ -40,7 +49,7 @@ def around(document_id: UUID, shown: AskedPassage) -> HitSteps | None:
     with reading(org):
         numbers = passages.numbers_of(org, [hit.chunk_id for hit in found.hits])
     hits = sorted((hit for hit in found.hits if hit.chunk_id in numbers), key=lambda hit: numbers[hit.chunk_id])
-    urls = [address(document_id, hit.chunk_id, hit.text, q=shown.q) for hit in hits]
+    urls = [address(document_id, hit.chunk_id, hit.text, q=shown.q, time_from=hit.time_from) for hit in hits]
     ids = [hit.chunk_id for hit in hits]
     at = ids.index(shown.id) if shown.id in ids else None
     return HitSteps(

@@ -6,7 +6,7 @@ another run's result has taken its place, that part is refused: the two would no
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from webapp.documents.model import Document
 from webapp.jobs.states import JobStatus
 from webapp.library import corrections, lookup, tags
 from webapp.library.corrections import Target
+from webapp.library.pages import reasons
 from webapp.library.searchable import WORDS
 from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search import connections, passages
@@ -65,6 +66,8 @@ class ShownResult:
     tags: Sequence[str] = ()
     known_tags: Sequence[str] = ()
     """Tags of the org, to be suggested."""
+    reasons: Collection[str] = ()
+    """What was in the way of pages that were not read well."""
     is_looking: bool = False
     """Whether its connections are still being looked for."""
     own_facts: Mapping[str, OwnFact] = field(default_factory=dict)
@@ -137,6 +140,7 @@ def find(document_id: UUID) -> ShownResult:
             "connections": connections.count(org, document_id),
         }
         tag_names, known_tags = tags.of_document(org, document_id), tags.known(org)
+        in_the_way = reasons(org, document_id) if view.document.is_partly_read else ()
         is_looking = published is not None and _is_looking(published.id)
         own = _own_facts(view.document)
     return ShownResult(
@@ -148,6 +152,7 @@ def find(document_id: UUID) -> ShownResult:
         in_part,
         tag_names,
         known_tags,
+        in_the_way,
         is_looking,
         own,
     )

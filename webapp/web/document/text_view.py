@@ -20,6 +20,7 @@ from webapp.search.places import words_of
 from webapp.search.wanted import wanted_of
 from webapp.web import markdown
 from webapp.web.access import services
+from webapp.web.document.book_figures import figures_of
 from webapp.web.document.results import ShownResult, number_in_query
 from webapp.web.fragments import without
 from webapp.web.markdown import RenderedPiece
@@ -117,7 +118,14 @@ def read(
     marking = Marking(words_of(wanted.text), wanted.looked_for) if wanted and place is not None else None
     look = look_of(found.document.content_type, found.document.filename, source or "")
     return Text(
-        pieces=markdown.rendered(parts, index, without_text, marking, is_plain=look is not TextLook.PROSE),
+        pieces=markdown.rendered(
+            parts,
+            index,
+            without_text,
+            marking,
+            is_plain=look is not TextLook.PROSE,
+            figures=figures_of(found.document, parts, index),
+        ),
         readings={each.number: each for each in readings},
         number=index + 1,
         total=len(parts),
