@@ -8,12 +8,19 @@ export class Marks {
   constructor(root, text, leaves, { turn, read }) {
     Object.assign(this, { root, text, leaves, turn, read });
     this.known = new Map();
-    text.addEventListener("pointerover", (event) => event.pointerType === "mouse" && this.soon(event.target, false));
-    text.addEventListener("pointerleave", () => this.clear());
+    // What comes under a pointer that rests, or goes from there, was not pointed at.
+    let rests = "";
+    const place = ({ clientX, clientY }) => `${clientX} ${clientY}`;
+    for (const name of ["pointermove", "pointerdown"]) {
+      document.addEventListener(name, (event) => event.pointerType === "mouse" && (rests = place(event)), true);
+    }
+    const moved = (act) => (event) => place(event) !== rests && act(event);
+    text.addEventListener("pointerover", moved((event) => event.pointerType === "mouse" && this.soon(event.target, false)));
+    text.addEventListener("pointerleave", moved(() => this.clear()));
     text.addEventListener("focusin", ({ target }) => this.select(target, true));
     text.addEventListener("click", ({ target }) => target.closest("a, button, summary") || this.select(target, true));
-    leaves.box.addEventListener("pointerover", ({ target }) => this.onBox(target));
-    leaves.box.addEventListener("pointerleave", () => this.clear());
+    leaves.box.addEventListener("pointerover", moved(({ target }) => this.onBox(target)));
+    leaves.box.addEventListener("pointerleave", moved(() => this.clear()));
     leaves.box.addEventListener("click", ({ target }) => this.onLeaf(target));
   }
 

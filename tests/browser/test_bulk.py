@@ -55,6 +55,7 @@ def test_a_range_is_deleted_and_brought_back(working: Visit, open_page: NewPage,
     row(page, "two.md").get_by_role("link").first.click()
     page.wait_for_url("**/documents/*")
     page.wait_for_load_state("load")
+    page.locator("#open-menu").click()
     page.locator("#delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.locator("#flashes")).to_contain_text("“two.md” was put into the bin.")

@@ -57,6 +57,9 @@ def bill(working: Visit, open_page: NewPage, tmp_path: Path) -> str:
 def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:
     page = open_page(working, bill)
     page.wait_for_function(WITH_HTMX)
+    page.locator("#open-menu").click()
+    page.locator("#edit").click()
+    page.wait_for_function(WITH_HTMX)
     page.locator("#edit-details").click()
     page.locator("#own-title").fill("Harbour bill")
     page.keyboard.press("Enter")
@@ -98,6 +101,7 @@ def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:
 
 def test_without_a_script(working: Visit, bill: str, open_page: NewPage) -> None:
     page = open_page(working, bill, java_script_enabled=False)
+    page.goto(f"{bill}/details")
     page.locator("#favourite").click()
     expect(page.locator("#favourite")).to_have_attribute("aria-pressed", "true")
     page.goto(f"{bill}/fields")

@@ -69,11 +69,11 @@ def test_what_cannot_be_is_refused_with_a_sentence(program: Program, document: s
 
 def test_people_do_it_by_forms(browser: Browser, program: Program, document: str) -> None:
     address = f"/documents/{document}/details"
-    page = browser.get(f"/documents/{document}").text
+    page = browser.get(address).text
     assert 'placeholder="Milling notes"' in page or 'value="Milling notes"' in page
     shown = {"title": "<b>Mine</b>", "filename": "notes.md", "document_date": "", "kind": "text", "note": "<i>"}
     assert browser.post(address, data=shown).location.endswith("#details")
-    page = browser.get(f"/documents/{document}").text
+    page = browser.get(address).text
     assert "&lt;b&gt;Mine&lt;/b&gt;" in page
     assert "given by ana@example.org" in page
     assert page.count("Use what was found") == 1
