@@ -1,5 +1,10 @@
 """What can be told without a server: settings, arguments, the files of a folder."""
 
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -50,3 +55,53 @@ def test_a_folder_is_uploaded_with_its_folders_and_without_what_is_hidden(tmp_pa
         (root / "c.txt", None),
     ]
     assert list(_files([root], "Box")) == [(root / "2025" / "a.txt", "Box/2025"), (root / "c.txt", "Box")]
+
+
+@pytest.mark.parametrize("body", [b"<html>Hello</html>", b"[1]", b'{"a": 1}', b"\xff"])
+@pytest.mark.parametrize(
+    "command", [["search", "wheat"], ["watch"], ["get", "00000000-0000-7000-8000-000000000000", "--info"]]
+)
+def test_another_server_is_recognised(
+    body: bytes, command: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with another_server(body) as url:
+        monkeypatch.setenv("DOCMILL_URL", url)
+        code = main(command)
+    said = capfd.readouterr()
+    if command[0] == "get" and body.startswith(b"{"):
+        assert (code, json.loads(said.out)) == (0, {"a": 1})
+    else:
+        assert code == 1
+        assert "Is DOCMILL_URL the address of a Docmill?" in said.err
+
+
+@contextmanager
+def another_server(body: bytes) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_file_beside_the_output_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out.md.part").write_text("mine")
+    document = "00000000-0000-7000-8000-000000000000"
+    with another_server(b"text") as url:
+        monkeypatch.setenv("DOCMILL_URL", url)
+        assert main(["get", document, "-o", str(tmp_path / "out.md")]) == 0
+        assert main(["get", document, "-o", str(tmp_path)]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.md", "out.md.part"]
+    assert (tmp_path / "out.md.part").read_text() == "mine"

@@ -4,18 +4,22 @@ import argparse
 import json
 import os
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from tempfile import NamedTemporaryFile
+from typing import IO, Any
 from uuid import UUID
 
-from webapp.client.server import Server, ServerRefused
+from webapp.client.server import NO_DOCMILL, Server, ServerRefused
 from webapp.config.client import ClientSettings
 from webapp.config.reader import SettingsError
 
 SUCCEEDED, FAILED, MISUSED = 0, 1, 2
 _SNIPPET_CHARACTERS = 200
-_UNCLEAN = {code: None for code in (*range(32), 127, *range(128, 160)) if code not in (9, 10)}
+# Control characters, and those that turn the direction of what follows.
+_STEERING = (*range(32), 127, *range(128, 160), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_UNCLEAN = {code: None for code in _STEERING if code not in (9, 10)}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,8 +35,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         code: int = asked.run(server, asked)
         return code
-    except ServerRefused as refused:
-        _complain(str(refused))
+    except (ServerRefused, KeyError, TypeError) as error:
+        # An answer without what each Docmill sends is of something else.
+        _complain(str(error) if isinstance(error, ServerRefused) else NO_DOCMILL)
         return FAILED
     except BrokenPipeError:
         # Whoever reads has enough, as in `docmill get ID | head`. Python would complain about it at its end.
@@ -126,7 +131,9 @@ def _upload(server: Server, path: Path, folder: str | None, language: str | None
 
         def make() -> Mapping[str, Any]:
             file.seek(0)
-            return {"files": {"file": (path.name, file)}, "data": fields}
+            # A name may be bytes that are no text.
+            name = os.fsencode(path.name).decode(errors="replace")
+            return {"files": {"file": (name, file)}, "data": fields}
 
         answer = server.post("/documents", make)
     document: Mapping[str, Any] = answer["documents"][0]
@@ -138,40 +145,48 @@ def _get(server: Server, asked: argparse.Namespace) -> int:
         _fetch(server, asked, sys.stdout.buffer)
         return SUCCEEDED
     # A file of this name is whole, or as it was before.
-    unfinished = asked.output.with_name(f"{asked.output.name}.part")
+    unfinished: Path | None = None
     try:
-        with unfinished.open("wb") as out:
+        with NamedTemporaryFile(dir=asked.output.parent, prefix=".docmill-", delete=False) as out:
+            unfinished = Path(out.name)
             _fetch(server, asked, out)
         unfinished.replace(asked.output)
     except OSError as error:
         raise ServerRefused(f"{asked.output} can't be written: {error.strerror}.") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        if unfinished is not None:
+            unfinished.unlink(missing_ok=True)
     return SUCCEEDED
 
 
-def _fetch(server: Server, asked: argparse.Namespace, out: BinaryIO) -> None:
+def _fetch(server: Server, asked: argparse.Namespace, out: IO[bytes]) -> None:
     address = f"/documents/{asked.id}"
     if asked.part in {"text", "original"}:
         name = "markdown" if asked.part == "text" else "original"
         server.download(f"{address}/{name}", _writer(out, is_text=asked.part == "text"))
     else:
         path = address if asked.part == "info" else f"{address}/{asked.part}"
-        out.write((json.dumps(server.get(path), indent=2, ensure_ascii=False) + "\n").encode())
+        out.write((_as_json(server.get(path), is_shown=out.isatty()) + "\n").encode())
     out.flush()
 
 
-def _writer(out: BinaryIO, *, is_text: bool) -> Callable[[bytes], object]:
+def _writer(out: IO[bytes], *, is_text: bool) -> Callable[[bytes], object]:
     """Text of a file must not steer the terminal that it is shown in."""
-    if is_text and out.isatty():
-        return lambda piece: out.write(piece.translate(None, bytes(code for code in range(32) if code not in (9, 10))))
-    return out.write
+    if not is_text or not out.isatty():
+        return out.write
+    decoder = getincrementaldecoder("utf-8")(errors="replace")
+    return lambda piece: out.write(decoder.decode(piece).translate(_UNCLEAN).encode())
+
+
+def _as_json(found: Any, *, is_shown: bool) -> str:
+    """JSON; in a terminal without letters that could steer it."""
+    return json.dumps(found, indent=2, ensure_ascii=is_shown)
 
 
 def _search(server: Server, asked: argparse.Namespace) -> int:
     found = server.get("/search", q=" ".join(asked.words), limit=asked.limit)
     if asked.json:
-        sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(_as_json(found, is_shown=sys.stdout.isatty()) + "\n")
         return SUCCEEDED
     for hit in found["hits"]:
         page = f", page {hit['page_from']}" if hit["page_from"] else ""
@@ -225,7 +240,8 @@ def _serve_assistant(server: Server, asked: argparse.Namespace) -> int:
 def _show(status: Mapping[str, Any]) -> None:
     """How far it is, on the terminal's last line."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r\033[K{status['id']}  {status['status']}  {status['progress']:.0%}\r")
+        line = f"{status['id']}  {status['status']}  {status['progress']:.0%}".translate(_UNCLEAN)
+        sys.stderr.write(f"\r\033[K{line}\r")
         sys.stderr.flush()
 
 

@@ -15,6 +15,7 @@ WAIT_SECONDS = 30
 _TIMEOUT_SECONDS = 60.0
 _PAUSE_SECONDS_MAX = 30.0
 _BUSY = {429, 502, 503, 504}
+NO_DOCMILL = "Is DOCMILL_URL the address of a Docmill?"
 
 
 class ServerRefused(ToolFailed):
@@ -38,7 +39,7 @@ class Server:
 
     def get(self, path: str, **parameters: Any) -> Any:
         """The JSON under an address."""
-        return self._send("GET", path, lambda: {"params": parameters}).json()
+        return _json(self._send("GET", path, lambda: {"params": parameters}))
 
     def get_text(self, path: str) -> str:
         """The text under an address."""
@@ -46,11 +47,11 @@ class Server:
 
     def patch(self, path: str, body: Mapping[str, Any]) -> Any:
         """Change something, and get JSON."""
-        return self._send("PATCH", path, lambda: {"json": body}).json()
+        return _json(self._send("PATCH", path, lambda: {"json": body}))
 
     def post(self, path: str, make: Callable[[], Mapping[str, Any]]) -> Any:
         """Send something and get JSON. `make` gives the body, anew for each try."""
-        return self._send("POST", path, make).json()
+        return _json(self._send("POST", path, make))
 
     def download(self, path: str, write: Callable[[bytes], object]) -> None:
         """Fetch a file in pieces."""
@@ -80,12 +81,14 @@ class Server:
         for tried in range(1, TRIES + 1):
             try:
                 answer = self._client.request(method, path, **make())
+            except (httpx2.InvalidURL, UnicodeError) as error:
+                raise ServerRefused(f"That can't be sent: {error}.") from error
             except httpx2.HTTPError as error:
                 if tried == TRIES:
                     raise ServerRefused(self._unreachable(error)) from error
                 self._pause(min(2.0**tried, _PAUSE_SECONDS_MAX))
                 continue
-            if answer.status_code < 300:
+            if answer.is_success:
                 return answer
             if answer.status_code not in _BUSY or tried == TRIES:
                 raise ServerRefused(_sentence(answer))
@@ -94,6 +97,17 @@ class Server:
 
     def _unreachable(self, error: httpx2.HTTPError) -> str:
         return f"{self._client.base_url} does not answer ({type(error).__name__}). Is DOCMILL_URL right?"
+
+
+def _json(answer: httpx2.Response) -> Any:
+    """The body, if it is JSON at all: another server answers with a page."""
+    try:
+        found = answer.json()
+    except ValueError as error:
+        raise ServerRefused(NO_DOCMILL) from error
+    if not isinstance(found, dict):
+        raise ServerRefused(NO_DOCMILL)
+    return found
 
 
 def _retry_after(answer: httpx2.Response, otherwise: float) -> float:
@@ -108,7 +122,7 @@ def _sentence(answer: httpx2.Response) -> str:
     except ValueError:
         body = None
     if not isinstance(body, dict) or "detail" not in body:
-        return f"The server answered {answer.status_code} without a reason. Is DOCMILL_URL the address of a Docmill?"
+        return f"The server answered {answer.status_code} without a reason. {NO_DOCMILL}"
     if answer.status_code == 401:
         return f"{body['detail']} DOCMILL_TOKEN holds the token; the page Account makes one."
     return str(body["detail"])

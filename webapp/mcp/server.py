@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types as types
 from jsonschema import Draft202012Validator
 from mcp.server.context import ServerRequestContext
@@ -54,6 +55,8 @@ def _call(tool: LibraryTool, api: Api, arguments: dict[str, Any]) -> types.CallT
         found = tool.call(api, arguments)
     except ToolFailed as failure:
         return _failed(str(failure))
+    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
+        return _failed(f"The request could not be sent ({type(error).__name__}).")
     text = json.dumps(found, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=found)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
+from uuid import UUID
 
 Arguments = Mapping[str, Any]
 PIECE_CHARACTERS = 20_000
@@ -12,6 +13,7 @@ DOCUMENTS_MAX = 50
 
 _PAGE_MARK = re.compile(r"^<!-- page (\d{1,6}) -->[ \t]*$", re.MULTILINE)
 _DOCUMENT_ID = {"type": "string", "format": "uuid", "description": "The id of a document."}
+_QUERY_CHARACTERS_MAX = 1_000
 
 
 class ToolFailed(Exception):
@@ -57,7 +59,7 @@ class LibraryTool:
 def _search(api: Api, asked: Arguments) -> Any:
     wanted = {"q": asked["query"], "limit": min(int(asked.get("limit", HITS)), HITS_MAX)}
     if "document_id" in asked:
-        wanted["document"] = asked["document_id"]
+        wanted["document"] = str(_document_id(asked))
     found = api.get("/search", **wanted)
     kept = ("document_id", "chunk_id", "filename", "title", "text", "heading", "page_from", "page_to", "time_from")
     return {
@@ -86,7 +88,7 @@ def _brief(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(api: Api, asked: Arguments) -> Any:
-    text = api.get_text(f"/documents/{asked['document_id']}/markdown")
+    text = api.get_text(f"/documents/{_document_id(asked)}/markdown")
     first, last = asked.get("first_page"), asked.get("last_page")
     if first is not None or last is not None:
         text = _pages(text, int(first or 1), int(last or first or 1))
@@ -106,14 +108,22 @@ def _pages(text: str, first: int, last: int) -> str:
 
 
 def _part(name: str) -> Callable[[Api, Arguments], Any]:
-    return lambda api, asked: api.get(f"/documents/{asked['document_id']}{name}")
+    return lambda api, asked: api.get(f"/documents/{_document_id(asked)}{name}")
 
 
 def _tag(api: Api, asked: Arguments) -> Any:
-    return {"tags": api.patch(f"/documents/{asked['document_id']}", {"tags": asked["tags"]})["tags"]}
+    return {"tags": api.patch(f"/documents/{_document_id(asked)}", {"tags": asked["tags"]})["tags"]}
 
 
-_CURSOR = {"type": "string", "description": "The next_cursor of the last answer."}
+def _document_id(asked: Arguments) -> UUID:
+    """The id, and nothing that leads to another address."""
+    try:
+        return UUID(asked["document_id"])
+    except ValueError as error:
+        raise ToolFailed("document_id must be the id of a document, as search gives it.") from error
+
+
+_CURSOR = {"type": "string", "maxLength": 500, "description": "The next_cursor of the last answer."}
 TOOLS = (
     LibraryTool(
         "search",
@@ -121,7 +131,7 @@ TOOLS = (
         'Also understood: "exact phrases", -not, OR, prefix*, kind:invoice, tag:tax, in:"file name", before:2025, '
         "after:2024-03.",
         {
-            "query": {"type": "string", "description": "What to look for."},
+            "query": {"type": "string", "maxLength": _QUERY_CHARACTERS_MAX, "description": "What to look for."},
             "document_id": _DOCUMENT_ID,
             "limit": {"type": "integer", "minimum": 1, "maximum": HITS_MAX},
         },
@@ -131,7 +141,11 @@ TOOLS = (
     LibraryTool(
         "list_documents",
         "List documents, the newest first; `query` takes the filters of search, as in kind:invoice after:2024.",
-        {"query": {"type": "string"}, "folder": {"type": "string"}, "cursor": _CURSOR},
+        {
+            "query": {"type": "string", "maxLength": _QUERY_CHARACTERS_MAX},
+            "folder": {"type": "string", "maxLength": _QUERY_CHARACTERS_MAX},
+            "cursor": _CURSOR,
+        },
         (),
         _list_documents,
     ),

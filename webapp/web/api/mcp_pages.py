@@ -61,6 +61,7 @@ class OwnApi:
 
 
 def _checked(answer: httpx2.Response) -> httpx2.Response:
-    if answer.status_code >= 300:
-        raise ToolFailed(answer.json()["detail"])
-    return answer
+    if answer.is_success:
+        return answer
+    is_problem = answer.headers.get("Content-Type", "").startswith("application/problem+json")
+    raise ToolFailed(answer.json()["detail"] if is_problem else f"It was answered with {answer.status_code}.")
