@@ -77,5 +77,5 @@ def test_alerts_come_and_go_by_themselves(resting: Visit, open_page: NewPage) ->
     expect(paused).to_have_count(0)
     page.get_by_role("button", name="Stop taking new work").click()
     expect(paused).to_contain_text("All stages")
-    page.get_by_role("button", name="Take work again").click()
+    page.get_by_role("button", name="Resume").click()
     expect(paused).to_have_count(0)

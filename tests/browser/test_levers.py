@@ -24,7 +24,7 @@ def test_a_drain_is_told_everywhere_and_ends(resting: Visit, open_page: NewPage,
     row(page, "notes.md").get_by_role("link", name="notes.md").click()
     expect(page.locator("#live")).to_contain_text("Processing is paused for now")
     page.goto("/ops")
-    page.get_by_role("button", name="Take work again").click()
+    page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("button", name="Stop taking new work")).to_be_visible()
 
 

@@ -78,7 +78,7 @@ def test_the_page_has_player_transcript_and_notes(browser: Browser, recording: U
     assert f'href="/documents/{recording}/audio#t=0.0"' in page
     assert "Good morning everyone." in page
     assert "Action items" in page
-    assert "Picked out of the transcript by rules" in page
+    assert "Picked automatically from the transcript" in page
     assert "0:20" in browser.get(f"/documents/{recording}/fields").text
 
 

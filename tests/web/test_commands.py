@@ -315,7 +315,7 @@ def test_the_levers_of_the_queue_are_there_too(app: Flask, people: People) -> No
     assert _counts(app)[:2] == ["paused (command line)", "-"]
     assert _run(app, "jobs", "limit", "process_document", "3").exit_code == 0
     assert _run(app, "jobs", "pause", "--all").exit_code == 0
-    assert "No new work starts" in _run(app, "jobs", "counts").stderr
+    assert "Paused, no new jobs start" in _run(app, "jobs", "counts").stderr
     for arguments in (("resume", "--all"), ("resume", "process_document")):
         assert _run(app, "jobs", *arguments).exit_code == 0
     assert _counts(app)[:6] == ["open", "3", "2", "0", "0", "1"]
@@ -324,7 +324,7 @@ def test_the_levers_of_the_queue_are_there_too(app: Flask, people: People) -> No
     result = _run(app, "jobs", "cancel", "--org", "Acme", first.job_id, second.job_id, second.document_id)
     assert (result.exit_code, result.stdout.count(": cancelled")) == (1, 2)
     assert "Cancelled: 2. Refused: 1." in result.stderr
-    assert _run(app, "jobs", "prune").stdout == "jobs\t0\naudit\t0\n"
+    assert _run(app, "jobs", "prune").stdout == "jobs\t0\noperations\t0\naudit\t0\n"
 
 
 def _counts(app: Flask, *more: str) -> list[str]:

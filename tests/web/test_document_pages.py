@@ -71,7 +71,7 @@ def test_notes_of_the_reader_say_whether_pages_are_missing(app: Flask, browser: 
             document.warnings, document.pages_read = ["OCR read page 1 from its picture."], pages_read
             document.reading = reading
         page = browser.get(f"/documents/{document_id}").text
-        assert ("Read in part" in page, "OCR read page 1" in page) == (is_partly_read, is_partly_read)
+        assert ("Partly read" in page, "OCR read page 1" in page) == (is_partly_read, is_partly_read)
         assert "OCR read page 1" in browser.get(f"/documents/{document_id}/details").text
 
 
@@ -154,7 +154,7 @@ def test_the_page_of_a_running_document_polls_and_ends(app: Flask, browser: Brow
     [document] = shelve(program, notes(1))
     page = browser.get(f"/documents/{document}").text
     assert f'hx-get="/documents/{document}/status?view=page"' in page
-    assert "Not there yet" in page
+    assert "Still processing" in page
     assert 'role="status"' in page
     use_hashed_words(app)
     work_off(app)

@@ -121,11 +121,11 @@ def test_everything_is_stopped_and_goes_on(app: Flask, ops: Program, operator: B
     queued(app, ops.org_id)
     assert "Stop taking new work" in operator.get("/ops").text
     page = operator.post("/ops/pause", follow_redirects=True).text
-    assert "No new work starts" in page
+    assert "Paused: no new jobs start" in page
     assert "by op@example.org" in page
     assert read_json(ops.get("/ops"))["is_drained"] is True
     assert claimed(app) == 0
-    assert "New work starts again." in operator.post("/ops/resume", follow_redirects=True).text
+    assert "Resumed." in operator.post("/ops/resume", follow_redirects=True).text
     assert claimed(app) == 1
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.cleaning import BOMS, looks_binary, unmarked_utf16
 
-GUESSED = "The text names no encoding; it was read as {encoding}, so letters with accents may be wrong."
+GUESSED = "We guessed the encoding ({encoding}). If letters look wrong, save the file as UTF-8 and upload it again."
 SAMPLE_BYTES = 100_000
 # A few letters in an otherwise plain text may be anything; then western Europe is the best guess.
 CONFIDENCE_MIN = 0.05

@@ -100,9 +100,9 @@ _FAILURES = {
         may_pass=False,
     ),
     FailureCode.NO_SPEECH: Sentence(
-        "No words were made out",
-        "There is sound in the recording, but nobody speaks in it, or too faintly.",
-        "If somebody does speak in it, make the recording louder and upload it again.",
+        "No speech recognised",
+        "There is sound in the recording, but no speech that could be understood.",
+        "If somebody speaks in it, make the recording louder, or choose the language on its page.",
         may_pass=False,
     ),
     FailureCode.TOO_LONG: Sentence(
@@ -165,13 +165,13 @@ _FAILURES = {
     ),
     FailureCode.RATE_LIMITED: Sentence(
         "A service was asked too often",
-        "It kept asking us to wait until no attempt was left.",
+        "It asked us to wait until no attempts were left.",
         "Wait a few minutes, then choose Reprocess.",
     ),
     FailureCode.TIMED_OUT: Sentence(
         "It took too long",
-        "The work was stopped because it exceeded its time.",
-        "Choose Reprocess to try again. A very long document goes through more easily in parts.",
+        "Processing was stopped at the time limit.",
+        "Choose Reprocess to try again.",
     ),
     FailureCode.PARSER_CRASHED: Sentence(
         "Reading the file broke off",
@@ -228,13 +228,13 @@ _FAILURES = {
     ),
     EndCode.WORKER_DIED: Sentence(
         "The worker died",
-        "Whatever worked on this document was ended from outside, several times in a row.",
+        "The process that worked on this document was killed several times in a row.",
         f"{_REPROCESS} If it happens again, the document may be too large for this machine.",
     ),
     EndCode.RUN_TIMED_OUT: Sentence(
         "It took too long",
-        "The work was stopped because it exceeded its time.",
-        "Choose Reprocess to try again: what was already done is not done twice.",
+        "Processing was stopped at the time limit.",
+        "Choose Reprocess to try again: it continues where it stopped.",
     ),
     EndCode.HTTP_WORKER_FAILED: Sentence(
         "A program could not do its part",

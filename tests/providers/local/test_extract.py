@@ -93,7 +93,7 @@ def test_pages_without_text_are_named(extractor: LocalExtractor, folder: Path) -
     extraction = extract(extractor, folder, samples.scan_pdf(4, with_text=[2]))
     assert not extraction.partial
     assert extraction.page_count == 4
-    assert extraction.warnings == ("No text on page 1, 3-4: it looks scanned, and OCR is off.",)
+    assert extraction.warnings == ("Looks scanned and was not read, since OCR is off: page 1, 3-4.",)
 
 
 def test_blank_pages_among_others_are_no_news(extractor: LocalExtractor, folder: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_file_can_t_forge_page_marks(extractor: LocalExtractor, folder: Path) 
 def test_lines_that_the_layout_loses_are_all_read(extractor: LocalExtractor, folder: Path) -> None:
     extraction = extract(extractor, folder, samples.many_lines_pdf(3_000))
     assert extraction.markdown.count("line number") == 3_000
-    assert extraction.warnings == ("The layout of page 1 could not be read; its plain text is used.",)
+    assert extraction.warnings == ("Shown as plain text, since the layout couldn't be read: page 1.",)
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_sixty_thousand_lines_on_one_page_are_all_read(folder: Path) -> None:
         extractor.close()
     assert "line number 59999 " in extraction.markdown + " "
     assert extraction.markdown.count("line number") == 60_000
-    assert extraction.warnings == ("The layout of page 1 could not be read; its plain text is used.",)
+    assert extraction.warnings == ("Shown as plain text, since the layout couldn't be read: page 1.",)
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_plain_text_is_the_second_try_after_a_crash(folder: Path) -> None:
     finally:
         extractor.close()
     assert extraction.markdown.count("line number") == 16_000
-    assert extraction.warnings == ("The layout of page 1 could not be read; its plain text is used.",)
+    assert extraction.warnings == ("Shown as plain text, since the layout couldn't be read: page 1.",)
 
 
 @pytest.mark.slow

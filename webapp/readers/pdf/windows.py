@@ -16,9 +16,9 @@ WINDOW_PAGES = 200
 PAGES_NAMED_MAX = 12
 
 # What readers of the document should know; {pages} is "3" or "1, 4-6".
-NO_TEXT_ON = "No text on page {pages}: it looks scanned, and OCR is off."
-DAMAGED_ON = "The text layer of page {pages} is damaged: its letters are not those that one sees, and OCR is off."
-PLAIN_ON = "The layout of page {pages} could not be read; its plain text is used."
+NO_TEXT_ON = "Looks scanned and was not read, since OCR is off: page {pages}."
+DAMAGED_ON = "The hidden text doesn't match what the page shows, and OCR is off: page {pages}."
+PLAIN_ON = "Shown as plain text, since the layout couldn't be read: page {pages}."
 LOST_ON = "Page {pages} could not be read."
 
 

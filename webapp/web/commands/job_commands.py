@@ -53,7 +53,7 @@ def _show_counts(org_name: str | None) -> None:
         org_id = org_named(org_name).id if org_name else None
         controls, counts = queue.controls(), queue.stage_counts(org_id)
     if EVERY_STAGE in controls and controls[EVERY_STAGE].is_paused:
-        click.echo("No new work starts: resume with “jobs resume --all”.", err=True)
+        click.echo("Paused, no new jobs start: resume with “jobs resume --all”.", err=True)
     for stage in dict.fromkeys((*STAGES, *sorted({*controls, *counts} - {EVERY_STAGE}))):
         click.echo(_line(controls.get(stage, StageControl(stage)), counts.get(stage, StageCounts())))
 

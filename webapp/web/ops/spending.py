@@ -1,4 +1,4 @@
-"""What providers were paid, as far as it can be told from here, and what the caches saved: by day, provider, operation.
+"""What providers were paid, as far as it can be told from here, and what caches saved: by day, provider, operation.
 
 Each call keeps the price that the settings of its day gave it. What this machine did itself is free.
 """

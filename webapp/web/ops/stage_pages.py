@@ -69,7 +69,7 @@ def pause_all() -> Response:
 @pages.post("/resume")
 @operators_only
 def resume_all() -> Response:
-    """Take work again. A stage that was paused by itself stays so."""
+    """Start jobs again. A stage that was paused by itself stays so."""
     with transaction(everywhere=True):
         resume_stage(services().queue, EVERY_STAGE, principal().ref)
         note(Action.WORK_RESUMED)
