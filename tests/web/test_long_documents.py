@@ -10,7 +10,7 @@ from webapp.jobs.queue import Lease
 from webapp.runs import time_limit
 from webapp.runs.stages import EXTRACT
 
-READ = "1\u202f240 of 2\u202f415 pages read"
+READ = "1,240 of 2,415 pages read"
 
 
 def read_pages(app: Flask, lease: Lease) -> None:

@@ -28,10 +28,10 @@ def filesize(size_bytes: int) -> str:
 
 
 def count(number: int | Count) -> str:
-    """A whole number with thin groups of thousands; "10 000+" where counting stopped there."""
+    """A whole number with commas between thousands; "10,000+" where counting stopped there."""
     if isinstance(number, Count):
         return count(number.number) + ("+" if number.more else "")
-    return f"{number:,}".replace(",", "\u202f")
+    return f"{number:,}"
 
 
 def counts_json(counts: Mapping[Any, Count]) -> dict[str, Any]:
