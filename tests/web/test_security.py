@@ -150,13 +150,13 @@ def test_a_form_without_its_token_changes_nothing(people: People, browser: Brows
         assert answer.status_code == 400
         assert "open for too long" in answer.text
     assert browser.get("/account").status_code == 200
-    assert "You have made no token" in browser.get("/account").text
+    assert "No API tokens yet" in browser.get("/account").text
 
 
 def test_another_sites_form_is_refused_even_with_a_token(browser: Browser) -> None:
     answer = browser.post("/account/tokens", {"name": "x"}, headers={"Sec-Fetch-Site": "cross-site"})
     assert answer.status_code == 403
-    assert "You have made no token" in browser.get("/account").text
+    assert "No API tokens yet" in browser.get("/account").text
 
 
 def test_signing_in_takes_a_form_of_ours_too(people: People) -> None:

@@ -1,0 +1,12 @@
+// Puts a token that is shown once on the clipboard.
+export function watchSecrets() {
+  document.addEventListener("click", ({ target }) => {
+    const button = target.closest?.("[data-copy-secret]");
+    const secret = button && document.getElementById(button.dataset.copySecret);
+    if (!secret) return;
+    getSelection().selectAllChildren(secret);
+    // The newer way is closed to pages that come by plain HTTP, as inside of a house.
+    const isDone = document.execCommand("copy");
+    button.textContent = isDone ? button.dataset.done : button.dataset.failed;
+  });
+}
