@@ -2,7 +2,7 @@
 export function watchSecrets() {
   document.addEventListener("click", ({ target }) => {
     const button = target.closest?.("[data-copy-secret]");
-    const secret = button && document.getElementById(button.dataset.copySecret);
+    const secret = button?.closest("section").querySelector(".secret");
     if (!secret) return;
     getSelection().selectAllChildren(secret);
     // The newer way is closed to pages that come by plain HTTP, as inside of a house.
