@@ -279,6 +279,15 @@ def test_a_cancelled_run_ends_its_live_jobs_only(rig: QueueRig) -> None:
     assert len(rig.queue.claim("a", 10)) == 1
 
 
+def test_several_runs_are_cancelled_at_once(rig: QueueRig) -> None:
+    one, _ = live_and_ended(rig)
+    other, _ = live_and_ended(rig)
+    assert rig.queue.cancel_runs([one, other]) == 6
+    found = rig.queue.of_runs([one, other])
+    assert sorted({job.status for job in found}) == [JobStatus.CANCELLED, JobStatus.COMPLETED]
+    assert (rig.queue.cancel_runs([one, other]), rig.queue.cancel_runs([])) == (0, 0)
+
+
 def test_a_failed_run_fails_its_live_jobs_only(rig: QueueRig) -> None:
     run_id, before = live_and_ended(rig)
     assert rig.queue.fail_run(run_id, JobError("process_terminated", "gone")) == 3

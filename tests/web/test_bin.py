@@ -14,12 +14,13 @@ from sqlalchemy import func, select
 from tests.archives import zipped
 from tests.web.databases import both_databases
 from tests.web.people import People, Program
-from tests.web.shelves import File, read_json, send, services_of, shelve, use_hashed_words, work_off
+from tests.web.shelves import File, counted_queries, read_json, send, services_of, shelve, use_hashed_words, work_off
 from webapp.db import Base, reading, session, transaction
 from webapp.documents.ledger_model import ProviderCall
 from webapp.documents.model import Document
 from webapp.library import bin as library_bin
 from webapp.library import deletion
+from webapp.web.document import deletion_pages
 from webapp.worker import chores
 
 TEXT = "The lighthouse keeper of Skerryvore counts harbour seals with invoice KX-47110-B.\n\n" * 3
@@ -219,6 +220,74 @@ def test_a_container_goes_and_comes_with_its_parts(app: Flask, shelf: Program) -
     assert [each["id"] for each in read_json(shelf.get(f"/documents/{box}/parts"))["parts"]] == [parts[1]]
     shelf.client.delete(f"/documents/{box}?purge=1", headers=shelf.headers)
     assert read_json(shelf.get("/bin"))["documents"] == []
+
+
+@both_databases
+def test_a_container_in_the_library_is_deleted_for_good_with_its_parts(
+    app: Flask, shelf: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [box] = shelve(shelf, ("box.zip", zipped({"one.md": GONE[1], "two.md": STAYS[1]})))
+    work_off(app, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(deletion, "PARTS_PER_TRANSACTION", 1)
+        patched.setattr(deletion, "delete_document", _dies)
+        with pytest.raises(KeyboardInterrupt):
+            shelf.client.delete(f"/documents/{box}?purge=1", headers=shelf.headers)
+    assert read_json(shelf.get("/documents"))["documents"] == []
+    assert shelf.post(f"/documents/{box}/restore").status_code == 404, "it is marked before its parts are deleted"
+    with app.app_context():
+        assert chores.purge_bin(services_of(app)) == 1
+        assert _rows(shelf.org_id)["documents"] == 0
+    assert shelf.client.delete(f"/documents/{box}?purge=1", headers=shelf.headers).status_code == 404
+
+
+@both_databases
+def test_what_was_restored_in_this_moment_is_not_deleted_for_good(
+    app: Flask, shelf: Program, monkeypatch: pytest.MonkeyPatch, people: People
+) -> None:
+    gone, _ = _two(app, shelf)
+    found = services_of(app)
+    shelf.client.delete(f"/documents/{gone}", headers=shelf.headers)
+    browser = people.browser("ops")
+    with monkeypatch.context() as patched:
+        # Between the question of what lies there and its answer.
+        patched.setattr(deletion_pages, "_name_in_bin", lambda _: "zephyrine.md")
+        assert shelf.post(f"/documents/{gone}/restore").status_code == 200
+        assert browser.post(f"/documents/{gone}/purge").status_code == 404
+    with app.app_context():
+        assert not library_bin.purge(found, shelf.org_id, UUID(gone)), "it is not marked"
+    assert shelf.get(f"/documents/{gone}").status_code == 200
+
+
+def test_a_large_container_is_deleted_for_good_behind_the_request(
+    app: Flask, shelf: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library_bin, "_PURGED_AT_ONCE", 2)
+    [box] = shelve(shelf, ("box.zip", zipped({"one.md": GONE[1], "two.md": STAYS[1]})))
+    work_off(app)
+    assert shelf.client.delete(f"/documents/{box}?purge=1", headers=shelf.headers).status_code == 204
+    assert (read_json(shelf.get("/bin"))["documents"], shelf.get(f"/documents/{box}").status_code) == ([], 404)
+    with app.app_context():
+        assert _rows(shelf.org_id)["documents"] == 3
+        assert chores.purge_bin(services_of(app)) == 1
+        assert _rows(shelf.org_id)["documents"] == 0
+
+
+@pytest.mark.parametrize("is_worked_off", [False, True])
+@both_databases
+def test_the_statements_do_not_grow_with_the_parts(app: Flask, shelf: Program, *, is_worked_off: bool) -> None:
+    numbers = []
+    for many in (2, 12):
+        files = {f"{many}-{number}.md": GONE[1] + b"%d %d" % (many, number) for number in range(many)}
+        [box] = shelve(shelf, (f"box-{many}.zip", zipped(files)))
+        work_off(app, None if is_worked_off else 2)
+        with counted_queries(app) as statements:
+            assert shelf.client.delete(f"/documents/{box}", headers=shelf.headers).status_code == 204
+            assert shelf.post(f"/documents/{box}/restore").status_code == 200
+        numbers.append(len(statements))
+        assert len(read_json(shelf.get(f"/documents/{box}/parts"))["parts"]) == many
+        work_off(app)
+    assert numbers[1] <= numbers[0] + 2
 
 
 def test_a_browser_deletes_and_undoes_without_a_script(app: Flask, shelf: Program, people: People) -> None:

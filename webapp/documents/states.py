@@ -62,7 +62,7 @@ class RunTrigger(StrEnum):
     REPROCESS = "REPROCESS"
     """A person asked for the whole document again."""
     RETRY = "RETRY"
-    """Ops asked for a failed job again; the new run takes over what the old one had saved."""
+    """Ops asked for a failed job again, or a document was restored; the run takes over what the old one had saved."""
     CONTINUED = "CONTINUED"
     """The run before reached its time limit and had got on; this one goes on from its checkpoint, by itself."""
     REREAD = "REREAD"

@@ -260,6 +260,9 @@ class JobQueue(WorkerQueue, Protocol):
     def cancel_run(self, run_id: UUID) -> int:
         """End the live jobs of a run as CANCELLED."""
 
+    def cancel_runs(self, run_ids: Sequence[UUID]) -> int:
+        """End the live jobs of several runs as CANCELLED."""
+
     def get(self, job_id: UUID) -> JobSnapshot | None:
         """One job; None where there is none that this transaction may see."""
 

@@ -156,6 +156,12 @@ class SqlJobQueue(Claims):
     def cancel_run(self, run_id: UUID) -> int:
         return self._change_run(statements.CANCEL_RUN, run_id)
 
+    def cancel_runs(self, run_ids: Sequence[UUID]) -> int:
+        if not run_ids:
+            return 0
+        with _scoped(transaction) as (connection, org):
+            return len(connection.execute(statements.CANCEL_RUNS, {"runs": list(run_ids), "org": org}).all())
+
     # Reads.
 
     def get(self, job_id: UUID) -> JobSnapshot | None:

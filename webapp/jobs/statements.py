@@ -219,9 +219,9 @@ RESET_STALE_HTTP = _taken_back(_is_silent, jobs.c.locked_by.startswith(HTTP_WORK
 RESET_WORKER = _taken_back(jobs.c.locked_by == _worker)
 
 
-def _of_run(state: TextClause) -> ReturningUpdate[UUID]:
+def _of_run(state: TextClause, is_run: ColumnElement[bool] | None = None) -> ReturningUpdate[UUID]:
     """Change the jobs of a run; returns rows, since SQLite's driver does not count those of an UPDATE with a CTE."""
-    chosen = _all(jobs.c.run_id == _run, _in_scope, state)
+    chosen = _all(jobs.c.run_id == _run if is_run is None else is_run, _in_scope, state)
     return update(jobs).where(jobs.c.id.in_(chosen)).returning(jobs.c.id)
 
 
@@ -249,6 +249,8 @@ WAITING_ORGS = select(jobs.c.org_id).where(_waits_longer).distinct()
 WAKE = update(jobs).where(jobs.c.id.in_(_all(jobs.c.org_id == _org, _waits_longer)))
 WAKE = WAKE.values(available_at=now(), wakes_at=None).returning(jobs.c.id)
 CANCEL_RUN = _of_run(_LIVE).values(status=JobStatus.CANCELLED, **_ENDED)
+CANCEL_RUNS = _of_run(_LIVE, jobs.c.run_id.in_(bindparam("runs", expanding=True)))
+CANCEL_RUNS = CANCEL_RUNS.values(status=JobStatus.CANCELLED, **_ENDED)
 FAIL_RUN = _of_run(_LIVE).values(
     status=JobStatus.FAILED,
     attempts=_was_tried,

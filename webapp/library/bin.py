@@ -13,26 +13,26 @@ from enum import StrEnum
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Table, exists, func, select, tuple_, update
+from sqlalchemy import Table, func, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from webapp.batches import batches
 from webapp.clock import after, now
-from webapp.db import session, transaction
+from webapp.db import reading, session, transaction
 from webapp.documents.binned import in_library
-from webapp.documents.model import Document, ProcessingRun
-from webapp.documents.states import LiveRun, RunState, RunTrigger
+from webapp.documents.model import Document
+from webapp.documents.states import LiveRun
 from webapp.jobs import failures
 from webapp.jobs.queue import JobQueue, NewJob
 from webapp.jobs.states import Priority
-from webapp.library import deletion, lookup, names
-from webapp.runs import lifecycle, of_documents
+from webapp.library import deletion, names
+from webapp.runs import bin_runs
 from webapp.runs.stages import DETECT_CONNECTIONS
 from webapp.search import hidden
 from webapp.services import Services
 
 _log = logging.getLogger(__name__)
-_documents, _runs = cast(Table, Document.__table__), cast(Table, ProcessingRun.__table__)
+_documents = cast(Table, Document.__table__)
 _DAY_SECONDS = 24 * 3600.0
 # The time of what is being deleted for good: it is not listed, can't be restored, and is due at once.
 _GOING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -83,8 +83,7 @@ def delete_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], by: str) -> 
     with transaction(org_id):
         # All jobs are ended before any document is locked.
         deleted_with = _put_in(org_id, deletion.stopped(queue, org_id, ids), by)
-        for run in of_documents.live_among(deleted_with):
-            lifecycle.cancel_run(queue, org_id, run.document_id, run.id, by)
+        bin_runs.cancel(queue, deleted_with, by)
         names.forget(org_id, deleted_with)
         hidden.hide(org_id, deleted_with)
         failures.set_aside(deleted_with)
@@ -94,21 +93,23 @@ def delete_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], by: str) -> 
 def _put_in(org_id: UUID, ids: Sequence[UUID], by: str) -> dict[UUID, UUID]:
     """The documents that were put into the bin, each with the one that it was deleted with."""
     d = _documents.c
-    these = d.org_id == org_id, d.id.in_(ids), in_library
+    parents: dict[UUID, UUID | None] = {}
     # In the order of their ids, as all do who lock several documents.
-    locked = session().execute(select(d.id, d.parent_id).where(*these).order_by(d.id).with_for_update()).all()
-    parents = {row.id: row.parent_id for row in locked}
+    for part in batches(sorted(ids), _IDS_PER_STATEMENT):
+        these = select(d.id, d.parent_id).where(d.org_id == org_id, d.id.in_(part), in_library)
+        parents.update((row.id, row.parent_id) for row in session().execute(these.order_by(d.id).with_for_update()))
     deleted_with = {each: _outermost(each, parents) for each in parents}
-    parts: dict[UUID, list[UUID]] = {}
+    with_root: dict[UUID, list[UUID]] = {}
     for each, root in deleted_with.items():
-        parts.setdefault(root, []).append(each)
-    alone = [root for root, some in parts.items() if len(some) == 1]
+        with_root.setdefault(root, []).append(each)
+    alone = [root for root, some in with_root.items() if len(some) == 1]
     values = {"deleted_at": now(), "deleted_by": by, "updated_at": d.updated_at}
     change = update(_documents).where(d.org_id == org_id).values(values)
-    session().execute(change.where(d.id.in_(alone)).values(deleted_with=d.id))
-    for root, some in parts.items():
-        if len(some) > 1:
-            session().execute(change.where(d.id.in_(some)).values(deleted_with=root))
+    for part in batches(alone, _IDS_PER_STATEMENT):
+        session().execute(change.where(d.id.in_(part)).values(deleted_with=d.id))
+    for root, some in with_root.items():
+        for part in batches(some if len(some) > 1 else (), _IDS_PER_STATEMENT):
+            session().execute(change.where(d.id.in_(part)).values(deleted_with=root))
     return deleted_with
 
 
@@ -123,8 +124,8 @@ def _outermost(document_id: UUID, parents: Mapping[UUID, UUID | None]) -> UUID:
 def restore(queue: JobQueue, org_id: UUID, document_id: UUID, max_attempts: int) -> Restored:
     """Bring a document back with all that was deleted with it.
 
-    One whose first result was cancelled with it gets a new run. What came into the library meanwhile may be connected
-    with it, so connections are looked for again.
+    Work that was cancelled with it goes on where it was. What came into the library meanwhile may be connected with it,
+    so connections are looked for again.
     """
     with transaction(org_id):
         try:
@@ -143,12 +144,14 @@ def restore_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempt
         d = _documents.c
         with_them = d.org_id == org_id, d.deleted_with.in_(roots), d.deleted_at.is_not(None)
         back = list(session().scalars(select(d.id).where(*with_them).order_by(d.id)))
+        cancelled = bin_runs.cancelled_with(back)
         values = {"deleted_at": None, "deleted_by": None, "deleted_with": None, "updated_at": d.updated_at}
         session().execute(update(_documents).where(*with_them).values(values))
         names.remember(org_id, back)
         hidden.show(org_id, back)
         failures.take_up(back)
-        _go_on(queue, org_id, back, max_attempts)
+        bin_runs.go_on(queue, cancelled, max_attempts)
+        _connect_again(queue, org_id, back, max(_CONNECT_ATTEMPTS, max_attempts))
         return found
 
 
@@ -173,43 +176,21 @@ def _whether(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Restored]:
     return found
 
 
-def _go_on(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int) -> None:
-    """Queue what the deletion has cancelled, or let it be queued again."""
-    published: list[tuple[UUID, UUID]] = []
+def _connect_again(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int) -> None:
+    d = _documents.c
     for part in batches(ids, _IDS_PER_STATEMENT):
-        d = _documents.c
-        reread = exists().where(
-            _runs.c.document_id == d.id, _runs.c.trigger == RunTrigger.REREAD, _runs.c.state == RunState.CANCELLED
-        )
-        again = update(_documents).where(d.org_id == org_id, d.id.in_(part), reread)
-        session().execute(again.values(reread_for=None, updated_at=d.updated_at))
-        rows = session().execute(select(d.id, d.published_run_id).where(d.org_id == org_id, d.id.in_(part))).all()
-        published += [(row.id, row.published_run_id) for row in rows if row.published_run_id is not None]
-        unread = [row.id for row in rows if row.published_run_id is None]
-        for document_id in of_documents.cancelled_among(lookup.newest_runs(unread)):
-            lifecycle.queue_run(
-                queue,
-                org_id,
-                document_id,
-                RunTrigger.REPROCESS,
+        published = select(d.id, d.published_run_id).where(d.org_id == org_id, d.id.in_(part))
+        rows = session().execute(published.where(d.published_run_id.is_not(None))).all()
+        jobs = [
+            NewJob(
+                org_id=org_id,
+                run=LiveRun(row.published_run_id, org_id, row.id),
+                stage=DETECT_CONNECTIONS,
                 max_attempts=max_attempts,
-                priority=Priority.PERSON if len(ids) == 1 else Priority.BULK,
+                priority=Priority.BACKGROUND,
             )
-    _connect_again(queue, org_id, published, max(_CONNECT_ATTEMPTS, max_attempts))
-
-
-def _connect_again(queue: JobQueue, org_id: UUID, published: Sequence[tuple[UUID, UUID]], max_attempts: int) -> None:
-    jobs = [
-        NewJob(
-            org_id=org_id,
-            run=LiveRun(run_id, org_id, document_id),
-            stage=DETECT_CONNECTIONS,
-            max_attempts=max_attempts,
-            priority=Priority.BACKGROUND,
-        )
-        for document_id, run_id in published
-    ]
-    if jobs:
+            for row in rows
+        ]
         queue.enqueue(jobs)
 
 
@@ -248,6 +229,16 @@ def filename(org_id: UUID, document_id: UUID) -> str | None:
     return session().scalar(own.where(d.deleted_at > _GOING))
 
 
+def begin_purge(queue: JobQueue, org_id: UUID, document_id: UUID, by: str) -> bool:
+    """Let a document be deleted for good, wherever it is; False where there is none that can be.
+
+    One in the library is put into the bin first: its parts go with it, and no work on them begins any more.
+    """
+    with transaction(org_id):
+        delete_many(queue, org_id, [document_id], by)
+        return bool(mark_going(org_id, [document_id]))
+
+
 def mark_going(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:
     """Let nobody restore these any more: they are deleted for good, at once or by the next `purge_due`."""
     d = _documents.c
@@ -264,16 +255,33 @@ def mark_all_going(org_id: UUID) -> int:
 
 
 def purge(services: Services, org_id: UUID, document_id: UUID) -> bool:
-    """Delete a document for good with all that lies in it, wherever it is; False where there is no such document.
+    """Delete a document for good with all that lies in it; False where it is not marked as going (`mark_going`).
 
-    A crash leaves what is not deleted yet in the bin, for the next `purge_due`; blobs without rows are swept.
+    Nobody restores what is marked. A crash leaves what is not deleted yet in the bin, for the next `purge_due`; blobs
+    without rows are swept.
     """
     blobs = services.providers.blobs
+    with reading(org_id):
+        if not _is_going(org_id, document_id):
+            return False
     for folders in deletion.delete_parts(services.queue, org_id, document_id):
         deletion.remove_folders(blobs, folders)
     gone = deletion.delete_document(services.queue, org_id, document_id)
     deletion.remove_folders(blobs, gone or ())
     return gone is not None
+
+
+def _is_going(org_id: UUID, document_id: UUID) -> bool:
+    d = _documents.c
+    going = select(d.id).where(d.org_id == org_id, d.id == document_id, d.deleted_with == d.id, d.deleted_at == _GOING)
+    return session().scalar(going) is not None
+
+
+def is_large(org_id: UUID, document_id: UUID) -> bool:
+    """Whether so much was deleted with a document that nobody should wait until it is gone for good."""
+    d = _documents.c
+    with_it = select(d.id).where(d.org_id == org_id, d.deleted_with == document_id, d.deleted_at.is_not(None))
+    return len(session().scalars(with_it.limit(_PURGED_AT_ONCE + 1)).all()) > _PURGED_AT_ONCE
 
 
 def purge_due(services: Services, org_id: UUID, should_stop: Callable[[], bool] = lambda: False) -> int:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Table, delete, literal, select
 
+from webapp.batches import batches
 from webapp.db import reading, session, transaction
 from webapp.documents.blob_layout import answers_folder, document_folder
 from webapp.documents.model import Document
@@ -21,6 +22,7 @@ from webapp.search.answers import delete_of_documents
 _log = logging.getLogger(__name__)
 
 PARTS_PER_TRANSACTION = 50
+_IDS_PER_STATEMENT = 500
 _documents = cast(Table, Document.__table__)
 
 
@@ -69,19 +71,27 @@ def stopped(queue: JobQueue, org_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
         _stop(queue, inner)
         d = _documents.c
         # Without the org, which they have from their container: named beside it, SQLite reads all of its documents.
-        inner = list(session().scalars(select(d.id).where(d.parent_id.in_(inner))))
+        inner = [
+            each
+            for part in batches(inner, _IDS_PER_STATEMENT)
+            for each in session().scalars(select(d.id).where(d.parent_id.in_(part)))
+        ]
         found += inner
     return found
 
 
 def _of_org(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:
     d = _documents.c
-    return list(session().scalars(select(d.id).where(d.org_id == org_id, d.id.in_(ids))))
+    return [
+        each
+        for part in batches(ids, _IDS_PER_STATEMENT)
+        for each in session().scalars(select(d.id).where(d.org_id == org_id, d.id.in_(part)))
+    ]
 
 
 def _stop(queue: JobQueue, ids: Collection[UUID]) -> None:
-    for run_id in of_documents.with_work_left(ids):
-        queue.cancel_run(run_id)
+    for part in batches(of_documents.with_work_left(ids), _IDS_PER_STATEMENT):
+        queue.cancel_runs(part)
 
 
 def remove_folders(store: BlobStore, folders: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
-"""The runs of several documents at once: which have work left, which were cancelled."""
+"""The runs of several documents at once: which are alive, which have work left."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import cast
 from uuid import UUID
 
@@ -36,14 +36,6 @@ def with_work_left(document_ids: Collection[UUID]) -> list[UUID]:
     runs = runs.order_by(ProcessingRun.document_id, ProcessingRun.id)
     parts = batches(sorted(document_ids), _IDS_PER_STATEMENT)
     return [run for part in parts for run in session().scalars(runs.where(ProcessingRun.document_id.in_(part)))]
-
-
-def cancelled_among(runs: Mapping[UUID, UUID | None]) -> list[UUID]:
-    """Those of these documents, each with a run of its own, whose run was cancelled."""
-    by_run = {run_id: document_id for document_id, run_id in runs.items() if run_id is not None}
-    asked = select(ProcessingRun.id).where(ProcessingRun.state == RunState.CANCELLED)
-    parts = batches(by_run, _IDS_PER_STATEMENT)
-    return [by_run[run_id] for part in parts for run_id in session().scalars(asked.where(ProcessingRun.id.in_(part)))]
 
 
 def lock_many(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:

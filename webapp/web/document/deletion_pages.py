@@ -82,15 +82,14 @@ def restore(document_id: UUID) -> Response:
 @ops_only
 def confirm_purge(document_id: UUID) -> Response:
     """The question before something in the bin is deleted for good."""
-    return make_response(render_template("bin/purge.html", document_id=document_id, filename=_name(document_id)))
+    return make_response(render_template("bin/purge.html", document_id=document_id, filename=_name_in_bin(document_id)))
 
 
 @pages.post("/purge")
 @ops_only
 def purge(document_id: UUID) -> Response:
     """Delete for good, for browsers."""
-    name = _name(document_id)
-    _purge(document_id)
+    name = _purge_from_bin(document_id)
     flash(render_template("bin/_purged.txt", filename=name).strip(), "success")
     return make_response(redirect(url_for("bin.show"), 303))
 
@@ -108,13 +107,34 @@ def _delete(document_id: UUID) -> None:
 
 
 def _purge(document_id: UUID) -> None:
-    org = org_id()
-    name = _name(document_id)
-    with transaction(org):
+    """Delete for good what is in the library or in the bin."""
+    found, who = services(), principal()
+    with transaction(who.org_id):
         # First the line, which must not be missing, whatever becomes of this process.
+        note(Action.DOCUMENT_PURGED, f"document:{document_id}", filename=_name(document_id))
+        if not library_bin.begin_purge(found.queue, who.org_id, document_id, who.name):
+            raise Problem(404)
+    _remove(document_id)
+
+
+def _purge_from_bin(document_id: UUID) -> str:
+    """Delete for good what lies in the bin, unless somebody has restored it in this moment; its name."""
+    org = org_id()
+    with transaction(org):
+        name = _name_in_bin(document_id)
+        if not library_bin.mark_going(org, [document_id]):
+            raise Problem(404)
         note(Action.DOCUMENT_PURGED, f"document:{document_id}", filename=name)
-        library_bin.mark_going(org, [document_id])
-    library_bin.purge(services(), org, document_id)
+    _remove(document_id)
+    return name
+
+
+def _remove(document_id: UUID) -> None:
+    """Remove what is marked; of a large container a chore does it within minutes."""
+    with reading(org_id()):
+        is_large = library_bin.is_large(org_id(), document_id)
+    if not is_large:
+        library_bin.purge(services(), org_id(), document_id)
 
 
 def _name(document_id: UUID) -> str:
@@ -122,7 +142,12 @@ def _name(document_id: UUID) -> str:
     org = org_id()
     with reading(org):
         document = lookup.get(org, document_id)
-        name = document.filename if document else library_bin.filename(org, document_id)
+        return document.filename if document else _name_in_bin(document_id)
+
+
+def _name_in_bin(document_id: UUID) -> str:
+    with reading(org_id()):
+        name = library_bin.filename(org_id(), document_id)
     if name is None:
         raise Problem(404)
     return name
