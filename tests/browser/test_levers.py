@@ -19,7 +19,7 @@ def test_a_drain_is_told_everywhere_and_ends(resting: Visit, open_page: NewPage,
     expect(page.locator("#live")).to_contain_text("Waits for a free worker")
     page.goto("/ops")
     page.get_by_role("button", name="Stop taking new work").click()
-    expect(page.locator("#ops-live")).to_contain_text("this is the moment for maintenance")
+    expect(page.locator("#ops-live")).to_contain_text("safe for maintenance")
     page.goto("/")
     row(page, "notes.md").get_by_role("link", name="notes.md").click()
     expect(page.locator("#live")).to_contain_text("Processing is paused for now")

@@ -147,9 +147,7 @@ def test_many_files_have_one_line(resting: Visit, open_page: NewPage, tmp_path: 
     page = open_page(resting)
     upload(page, *paths)
     lines = page.locator("#uploads > li")
-    expect(lines.first).to_contain_text(
-        "23 of 24 files uploaded. They are processed one after the other.", timeout=READY
-    )
+    expect(lines.first).to_contain_text("23 of 24 files uploaded. They are being processed.", timeout=READY)
     expect(lines.first).to_contain_text("Not uploaded: 1, listed below.")
     # The empty one is listed by its name.
     expect(lines).to_have_count(2)

@@ -151,12 +151,17 @@ def workers(postgresql_database: DatabaseUnderTest, tmp_path: Path) -> Iterator[
 
 
 each_commit = pytest.mark.parametrize("moment", ["before_commit", "after_commit"])
-# A short document is claimed and published, and so is what follows it; a long one is stored step by step.
-each_way_to_save = pytest.mark.parametrize(("saves_at_once", "commits_min"), [(True, 5), (False, 2)])
+# A short document is claimed and published, and so is what follows it; a long one is stored step by step. Here each
+# way of saving meets one of the two moments; `make crashes` tries many more of both.
+BY_STEPS, AT_ONCE = (True, 5), (False, 2)
 
 
-@each_commit
-@each_way_to_save
+def each_way(before: tuple[bool, int], after: tuple[bool, int]) -> pytest.MarkDecorator:
+    ways = [("before_commit", *before), ("after_commit", *after)]
+    return pytest.mark.parametrize(("moment", "saves_at_once", "commits_min"), ways)
+
+
+@each_way(before=AT_ONCE, after=BY_STEPS)
 def test_embedded_a_restart_says_what_was_lost_and_reprocess_works(
     embedded: Site, moment: str, saves_at_once: bool, commits_min: int
 ) -> None:
@@ -187,8 +192,7 @@ def _dies_embedded(site: Site, crash: Crash, whole: int) -> bool:
     return was_killed
 
 
-@each_commit
-@each_way_to_save
+@each_way(before=BY_STEPS, after=AT_ONCE)
 def test_workers_another_one_takes_over(workers: Site, moment: str, saves_at_once: bool, commits_min: int) -> None:
     number, whole = 0, _whole_document(workers)
     while _dies_among_workers(workers, Crash(moment, number + 1, saves_at_once), whole):

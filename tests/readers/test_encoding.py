@@ -57,7 +57,7 @@ def test_what_has_to_be_guessed_is_guessed_right_and_told(text: str, encoding: s
     text = text.encode(encoding, "ignore").decode(encoding)
     found = decode(text.encode(encoding))
     assert (found.text, found.is_guess) == (text, True)
-    assert "may be wrong" in found.warnings[0]
+    assert "We guessed the encoding" in found.warnings[0]
 
 
 def test_a_long_text_is_judged_where_its_letters_are() -> None:

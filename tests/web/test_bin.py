@@ -2,8 +2,10 @@
 
 import json
 import re
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from typing import Any
 from uuid import UUID
 
@@ -69,8 +71,16 @@ def _walk(app: Flask, ops: Program, document_id: str) -> dict[str, str]:
         for accept in ("application/json", "text/html"):
             answer = ops.get(address, headers={"Accept": accept})
             assert answer.status_code < 500, address
-            found[f"{accept} {address}"] = answer.text
+            found[f"{accept} {address}"] = _text_of(answer.data)
     return found
+
+
+def _text_of(data: bytes) -> str:
+    """An answer as text; of a workbook what its members hold."""
+    if not data.startswith(b"PK"):
+        return data.decode()
+    with zipfile.ZipFile(BytesIO(data)) as workbook:
+        return "".join(workbook.read(name).decode() for name in workbook.namelist())
 
 
 def _shown(ops: Program, document_id: str) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def test_its_page_says_what_it_is_why_it_is_kept_and_what_would_read_it(
     swap = browser.get(f"/documents/{kept}", headers=HX).text
     assert 'id="kept"' in swap
     for part in PARTS:
-        assert "nothing here reads it" in browser.get(f"/documents/{kept}{part}").text
+        assert "Docmill can't read this kind of file" in browser.get(f"/documents/{kept}{part}").text
 
 
 @pytest.mark.parametrize(

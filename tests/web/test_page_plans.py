@@ -110,7 +110,7 @@ def test_the_library_reads_few_rows_in_every_order_and_under_every_filter(crowde
 # A field of each document that is to be checked, and for half of them a correction of another.
 _FIELDS = """
     INSERT INTO document_fields (id, org_id, document_id, ordinal, name, value, confidence, check_order)
-    SELECT id, org_id, id, 0, 'Total', '1', 0.5, 0.5 FROM documents
+    SELECT id, org_id, id, 9, 'Total', '1', 0.5, 0.5 FROM documents
 """
 _SAID = """
     INSERT INTO corrections (id, org_id, document_id, target, name, nth, verdict, value, by, at)

@@ -34,10 +34,11 @@ class Home:
 
 
 def having(org_id: UUID, hashes: Collection[str]) -> ColumnElement[bool]:
-    """An org's documents with one of these contents, said so that both indexes of contents are used."""
+    """An org's documents with one of these contents, said so that the three indexes of contents are used."""
     d = _documents.c
     found = d.org_id == org_id, d.sha256.in_(hashes)
-    return or_(and_(d.parent_id.is_(None), *found), and_(d.parent_id.is_not(None), *found))
+    uploaded = d.parent_id.is_(None), d.deleted_at.is_(None)
+    return or_(and_(*uploaded, *found), and_(d.deleted_at.is_not(None), *found), and_(d.parent_id.is_not(None), *found))
 
 
 def homes(org_id: UUID, hashes: Collection[str]) -> dict[str, Home]:

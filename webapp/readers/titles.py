@@ -34,7 +34,7 @@ _KINDS = frozenset(
     }
 )  # fmt: skip
 # A line of a table of contents: words, dots, a page.
-_LEADERS = re.compile(r"(?:\.[ .]{3,200}|\u2026{2,200}) ?\d{0,5}$")
+_LEADERS = re.compile(r"(?:\.[ .]{3,200}+|\u2026{2,200}+) ?\d{0,5}$")
 # A heading with more numbers is lines of a form that were set in large type.
 _NUMBERS_MAX, GUESS_CHARACTERS_MAX = 3, 120
 _NUMBER = re.compile(r"\d+")

@@ -45,7 +45,7 @@ pages.add_app_template_filter(markdown.render, "as_html")
 PASSAGES_SHOWN = 50
 WAIT_SECONDS_MAX = 30
 _DETAILS = frozenset(("details", "pages", "passages", "runs"))
-_NEVER_READ = "This file is kept as it is: nothing here reads it, so it has no text."
+_NEVER_READ = "Docmill can't read this kind of file, so it has no text. The file is kept as it is."
 
 
 @pages.get("")
