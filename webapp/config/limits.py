@@ -30,6 +30,8 @@ class LimitSettings(Group):
     searches_kept: int
     bin_days: float
     """How long what was deleted can be restored; 0 deletes it at once."""
+    export_days: float
+    """How long the file of an export can be downloaded; 0 keeps it as long as its operation."""
 
     @property
     def disk_free_min_bytes(self) -> int:
@@ -70,5 +72,6 @@ def read(env: Reader) -> LimitSettings:
         rate_searches=env.amount("RATE_SEARCHES", 100),
         reprocess_per_hour=env.whole("REPROCESS_PER_HOUR", 10_000, least=0),
         bin_days=env.amount("BIN_DAYS", 30),
+        export_days=env.amount("EXPORT_DAYS", 7),
         searches_kept=env.whole("SEARCHES_KEPT", 2000, most=100_000),
     )

@@ -19,6 +19,7 @@ STAGE_NAMES = (
     "embed_anew",
     "read_anew",
     "bulk",
+    "export",
 )
 
 

@@ -7,6 +7,7 @@
     ORG/extractions/SHA256-DOCUMENT/...               kept answers about these bytes, of all documents that name it
     ORG/extractions/SHA256-DOCUMENT/original          the file of parts of containers that have these bytes
     ORG/answers/CALL.json                             vectors that the database did not take in time
+    ORG/exports/OPERATION/NUMBER-ID                   a part of an export's ZIP, and NUMBER-ID.members
     workers/WORKER                                    the mark by which others see that a worker shares its files
 
 Deleting a document clears its own folder, and that of the answers with the last document that names it.
@@ -78,6 +79,21 @@ def late_vectors_folder(org_id: UUID) -> str:
     return f"{org_id}/answers/"
 
 
+def export_folder(org_id: UUID, operation_id: UUID) -> str:
+    """The parts of an export."""
+    return f"{org_id}/exports/{operation_id}/"
+
+
+def export_part(org_id: UUID, operation_id: UUID, number: int, attempt: UUID) -> str:
+    """A part of an export's ZIP, as one attempt wrote it."""
+    return f"{export_folder(org_id, operation_id)}{number:05}-{attempt.hex}"
+
+
+def members_of(part: str) -> str:
+    """The list of what is in a part."""
+    return f"{part}.members"
+
+
 WORKER_MARKS = "workers/"
 
 
@@ -107,9 +123,17 @@ def content_of(path: str) -> str:
 
 
 def owner_of(path: str) -> str:
-    """What a blob goes with: the id of a document, a folder of answers, or an org; "" for what we did not put there."""
+    """What a blob goes with: the id of a document or an operation, a folder of answers, or an org.
+
+    "" for what we did not put there.
+    """
     org, kind, name, *_ = [*path.split("/"), "", ""]
-    owners = {"documents": name, "extractions": f"{org}/{kind}/{name}/" if name else "", "answers": org}
+    owners = {
+        "documents": name,
+        "exports": name,
+        "extractions": f"{org}/{kind}/{name}/" if name else "",
+        "answers": org,
+    }
     return owners.get(kind, "")
 
 

@@ -26,7 +26,9 @@ class BulkOperation(Base):
 
     __tablename__ = "operations"
     __table_args__ = (
-        CheckConstraint("action IN ('tag', 'untag', 'delete', 'restore', 'reprocess')", name="action"),
+        CheckConstraint(
+            "action IN ('tag', 'untag', 'delete', 'restore', 'reprocess', 'export', 'import')", name="action"
+        ),
         CheckConstraint("state IN ('QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'STOPPED')", name="state"),
         CheckConstraint("(state IN ('SUCCEEDED', 'FAILED', 'STOPPED')) = (finished_at IS NOT NULL)", name="finished"),
         UniqueConstraint("org_id", "id"),
@@ -43,6 +45,8 @@ class BulkOperation(Base):
     done: Mapped[int] = mapped_column(Integer, default=0)
     failed: Mapped[int] = mapped_column(Integer, default=0)
     undo_of: Mapped[UUID | None] = mapped_column(Uuid)
+    # Of an export: the parts of its file, and where the next one begins. NULL where there is no file (any more).
+    result: Mapped[dict[str, Any] | None] = mapped_column(Json)
     job_id: Mapped[UUID] = mapped_column(Uuid)
     requested_by: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())

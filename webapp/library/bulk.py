@@ -24,7 +24,7 @@ from webapp.library import bulk_actions, selection
 from webapp.library.bulk_actions import BulkWork
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
-from webapp.runs.stages import BULK
+from webapp.runs.stages import BULK, EXPORT
 
 _operations, _items = cast(Table, BulkOperation.__table__), cast(Table, OperationItem.__table__)
 _documents = cast(Table, Document.__table__)
@@ -45,6 +45,7 @@ class BulkAction(StrEnum):
     DELETE = "delete"
     RESTORE = "restore"
     REPROCESS = "reprocess"
+    EXPORT = "export"
 
 
 _UNDONE_BY = {
@@ -78,6 +79,11 @@ class BulkRequest:
     ids: Sequence[UUID] | None = None
     matching: Matching = field(default_factory=Matching)
     tags: Sequence[str] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no condition is named: an export is of everything then, also of the bin."""
+        return self.ids is None and self.matching == Matching()
 
     def as_json(self) -> dict[str, Any]:
         """As its row keeps it."""
@@ -154,7 +160,7 @@ def _add(
     job = NewJob(
         org_id=org_id,
         run=None,
-        stage=BULK,
+        stage=EXPORT if action is BulkAction.EXPORT else BULK,
         max_attempts=_ATTEMPTS,
         priority=Priority.PERSON if matched <= _FEW else Priority.BULK,
         operation_id=operation_id,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, ScalarSelect, bindparam, func, literal_column, select
+from sqlalchemy import ColumnElement, ScalarSelect, bindparam, func, literal_column, select, union_all
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from webapp.db import session
@@ -13,6 +13,7 @@ from webapp.db.bounded import Count, distinct_values, up_to_most
 from webapp.documents.binned import in_library
 from webapp.documents.blob_layout import answers_folder, content_of
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun
+from webapp.documents.operation_model import BulkOperation
 from webapp.documents.states import QUIET_TRIGGERS
 from webapp.library import contents
 from webapp.library.pages import pages_in_part
@@ -155,9 +156,12 @@ def answers_folders(org_id: UUID, sha256: str) -> list[str]:
     return [answers_folder(org_id, sha256, stored) for stored in session().scalars(found)]
 
 
-def known_blob_owners(org_id: UUID, document_ids: set[UUID], folders: set[str]) -> set[str]:
-    """Of these documents (as text) and folders of answers those that exist: blobs of all others are orphans."""
-    ids = select(Document.id).where(Document.org_id == org_id, Document.id.in_(document_ids))
+def known_blob_owners(org_id: UUID, owner_ids: set[UUID], folders: set[str]) -> set[str]:
+    """Of these documents, operations (as text) and folders of answers those that exist: other blobs are orphans."""
+    ids = union_all(
+        select(Document.id).where(Document.org_id == org_id, Document.id.in_(owner_ids)),
+        select(BulkOperation.id).where(BulkOperation.org_id == org_id, BulkOperation.id.in_(owner_ids)),
+    )
     # The index finds contents; the name of a folder begins with that of its content.
     hashes = set(map(content_of, folders))
     having = select(Document.sha256, Document.answers_folder)

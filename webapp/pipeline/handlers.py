@@ -9,6 +9,7 @@ from webapp.pipeline.chunk import chunk
 from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.embed import embed
 from webapp.pipeline.embed_anew import embed_published, publish_vectors
+from webapp.pipeline.export import export
 from webapp.pipeline.extract import extract, extract_here, save_markdown
 from webapp.pipeline.find_fields import find_fields, use_kept_fields
 from webapp.pipeline.keep import keep
@@ -46,6 +47,7 @@ STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
     stages.INDEX: _FROM_TEXT,
     stages.DETECT_CONNECTIONS: {stages.CONNECT: detect_connections},
     stages.BULK: {stages.CHANGE_MANY: change_many},
+    stages.EXPORT: {stages.WRITE_EXPORT: export},
     stages.EMBED_ANEW: {stages.EMBED: embed_published, stages.PUBLISH: publish_vectors},
     stages.READ_ANEW: {stages.EXTRACT: extract_here, **_FROM_TEXT, stages.FIND_FIELDS: use_kept_fields},
 }

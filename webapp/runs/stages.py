@@ -15,6 +15,7 @@ DETECT_CONNECTIONS = "detect_connections"
 EMBED_ANEW = "embed_anew"
 READ_ANEW = "read_anew"
 BULK = "bulk"
+EXPORT = "export"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ TAKE_NOTES = Step("analyzing", "analyzed", 0.15, artifact="extraction")
 KEEP = Step("keeping", "kept", 1.00)
 
 CHANGE_MANY = Step("changing_documents", "documents_changed", 1.00)
+WRITE_EXPORT = Step("exporting", "exported", 1.00)
 
 CONNECT = Step("connecting", "connected", 1.00)
 
@@ -70,6 +72,8 @@ STAGES: dict[str, tuple[Step, ...]] = {
     READ_ANEW: (EXTRACT, FIND_FIELDS, SAVE_MARKDOWN, CHUNK, EMBED, PUBLISH),
     # Of an operation, which changes many documents and is about none of them alone.
     BULK: (CHANGE_MANY,),
+    # Of an operation, too: writes documents into a file.
+    EXPORT: (WRITE_EXPORT,),
 }
 
 # Stages that together make one result, so they share one progress bar.

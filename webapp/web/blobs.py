@@ -57,6 +57,14 @@ def download_blob(store: BlobStore, document: Document) -> Response:
     return _as_asked(response, stream, document.size_bytes)
 
 
+def download_stream(stream: BinaryIO, size_bytes: int, filename: str, content_type: str, tag: str) -> Response:
+    """A stored file that is no document's; `tag` names its content."""
+    stream = admit_download(stream, size_bytes)
+    response = _send(stream, size_bytes, filename, content_type)
+    response.set_etag(tag)
+    return _as_asked(response, stream, size_bytes)
+
+
 def opens_inline(content_type: str) -> bool:
     """Whether browsers show such a file, and can do it without harm."""
     return content_type in _INLINE

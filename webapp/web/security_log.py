@@ -27,20 +27,32 @@ def note_download(document_id: UUID, what: str, filename: str) -> None:
     Reading waits for no long write, and goes on where nothing can be written, as on a full disk; the process's log has
     the line then.
     """
+    target = f"document:{document_id}"
+    _note_outgoing(
+        Action.DOCUMENT_DOWNLOADED, target, f"{what} of document {document_id}", what=what, filename=filename
+    )
+
+
+def note_export(operation_id: UUID, documents: int) -> None:
+    """Add a line about the file of an export on its way out, in the same way."""
+    target = f"bulk:{operation_id}"
+    _note_outgoing(Action.EXPORT_DOWNLOADED, target, f"the export {operation_id}", documents=documents)
+
+
+def _note_outgoing(action: Action, target: str, sent: str, /, **details: Any) -> None:
     if request.method != "GET" or _is_continued():
         return
     who, address = principal(), request.remote_addr
 
     def write() -> None:
-        target, details = f"document:{document_id}", {"what": what, "filename": filename}
-        audit.record(who.org_id, Actor.of(who, address), Action.DOCUMENT_DOWNLOADED, target, **details)
+        audit.record(who.org_id, Actor.of(who, address), action, target, **details)
 
     try:
-        write_soon(who.org_id, f"that {who.ref} downloaded {what} of document {document_id}", write)
+        write_soon(who.org_id, f"that {who.ref} downloaded {sent}", write)
     except DATABASE_ERRORS as error:
         if trouble_of(error) is None:
             raise
-        _log.error("%s downloaded %s of document %s; the security log could not be written", who.ref, what, document_id)
+        _log.error("%s downloaded %s; the security log could not be written", who.ref, sent)
 
 
 def _is_continued() -> bool:

@@ -16,7 +16,8 @@ from webapp.documents.states import LiveRun
 from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import HTTP_WORKERS, Reset
 from webapp.library import bin as library_bin
-from webapp.library import blob_marks, lookup, reprocess, reread
+from webapp.library import blob_marks, deletion, lookup, reprocess, reread
+from webapp.library.exports import operation as exports
 from webapp.library.missing import find_missing
 from webapp.pipeline import replaced, waiting
 from webapp.pipeline.earlier_readers import note_readers
@@ -292,6 +293,22 @@ def purge_bin(services: Services, should_stop: Callable[[], bool] = lambda: Fals
         return 0
     with alone(session_url(), "purge") as is_alone:
         return sum(library_bin.purge_due(services, each, should_stop) for each in due) if is_alone else 0
+
+
+def sweep_exports(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Remove the files of exports that are kept no longer."""
+    removed = 0
+    while not should_stop():
+        with reading(everywhere=True):
+            due = exports.expired(services.settings.limits.export_days, _BATCH)
+        for org_id, operation_id in due:
+            with transaction(org_id):
+                folder = exports.forget_file(org_id, operation_id)
+            deletion.remove_folders(services.providers.blobs, [folder])
+        removed += len(due)
+        if len(due) < _BATCH:
+            break
+    return removed
 
 
 def read_anew(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:

@@ -78,8 +78,17 @@ class BulkResultJson(TypedDict):
     tags: list[str]
 
 
+class ExportedFileJson(TypedDict):
+    """The file of an export that is ready: a ZIP, sent whole or in ranges."""
+
+    url: str
+    filename: str
+    size_bytes: int
+    expires_at: Annotated[Time | None, Meta(description="When it is removed.")]
+
+
 class BulkOperationJson(TypedDict):
-    """A change to many documents: how far it is, and what failed."""
+    """A change to many documents, or an export: how far it is, and what failed."""
 
     id: UUID
     action: str
@@ -88,6 +97,7 @@ class BulkOperationJson(TypedDict):
     done: int
     failed: int
     result: BulkResultJson
+    file: Annotated[ExportedFileJson | None, Meta(description="Of an export that has succeeded, while it is kept.")]
     undo_of: UUID | None
     may_undo: bool
     requested_by: str | None

@@ -1,4 +1,4 @@
-"""POST /bulk: many documents are tagged, deleted, restored or processed again; the question before, progress, undo."""
+"""POST /bulk: many documents are tagged, deleted, restored, reprocessed or exported: question, progress, undo."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from webapp.web import fragments
 from webapp.web.access import org_id, principal, services
 from webapp.web.csrf import FIELD
 from webapp.web.errors import Problem
+from webapp.web.library.export_pages import ExportedFile, exported_file
 from webapp.web.library.library_pages import asked_folder, choice
 from webapp.web.rates import count_reprocess, reprocess_left
 from webapp.web.security_log import note
@@ -45,6 +46,12 @@ class OperationView:
     state: OperationState
     may_undo: bool
     failures: Sequence[tuple[UUID, str, str]] = ()
+    export_days: float = 0.0
+
+    @property
+    def file(self) -> ExportedFile | None:
+        """The file of an export, while it is kept."""
+        return exported_file(self.row, self.export_days)
 
     @property
     def is_running(self) -> bool:
@@ -63,6 +70,7 @@ class OperationView:
             "done": row.done,
             "failed": row.failed,
             "result": {"failures": failed, "tags": row.wanted.get("tags", [])},
+            "file": self.file.json() if self.file else None,
             "undo_of": row.undo_of,
             "may_undo": self.may_undo,
             "requested_by": row.requested_by,
@@ -163,7 +171,8 @@ def _view(operation_id: UUID) -> OperationView:
             raise Problem(404)
         row, state = found
         failures = bulk.failures(org, operation_id, FAILURES_SHOWN) if row.failed else []
-        return OperationView(row, state, bulk.may_be_undone(org, row), failures)
+        days = services().settings.limits.export_days
+        return OperationView(row, state, bulk.may_be_undone(org, row), failures, days)
 
 
 def _of_json() -> BulkRequest:
@@ -219,8 +228,6 @@ def _matching(q: str, folder: str, status: str) -> Matching:
 
 
 def _checked(action: str, ids: list[UUID] | None, matching: Matching, names: Sequence[str]) -> BulkRequest:
-    if action == "export":
-        raise Problem(400, "no_export", detail="Documents can't be exported in bulk yet.")
     chosen = choice(BulkAction, "action", action)
     if chosen is None:
         raise Problem(422, detail=f"action must be one of: {', '.join(BulkAction)}.")
