@@ -228,3 +228,16 @@ def test_ops_take_corrections_along_as_a_labelled_set(
     assert "by" not in lines[0]
     assert program.get("/corrections.jsonl").status_code == 403
     assert people.program("ops", org="Theirs").get("/corrections.jsonl").text == ""
+
+
+def test_a_cell_with_a_line_break_is_corrected_by_a_form(app: Flask, program: Program, browser: Browser) -> None:
+    use_hashed_words(app)
+    [document] = shelve(program, ("lines.csv", b'Item,Amount\n"Wheat\nand rye",10.00\nOats,12.00\n'))
+    work_off(app)
+    place = f"/documents/{document}/tables/1/cells/1/0"
+    [table] = read_json(program.get(f"/documents/{document}/tables"))["tables"]
+    seen = table["rows"][1][0].replace("\n", "\r\n")
+    assert "\r\n" in seen
+    assert browser.post(place, data={"say": "value", "value": "Spelt", "seen": seen}).status_code == 303
+    [table] = read_json(program.get(f"/documents/{document}/tables"))["tables"]
+    assert table["rows"][1][0] == "Spelt"

@@ -57,7 +57,7 @@ def test_a_person_s_facts_outlast_a_new_result_and_are_found(app: Flask, program
     [
         {"title": 1}, {"title": "x" * 301}, {"filename": ""}, {"filename": "../.."}, {"document_date": "31.3.2026"},
         {"document_date": "2026-02-30"}, {"kind": "poem"}, {"note": "x" * 10_001}, {"note": 1}, {"favourite": "maybe"},
-        {"favourite": None}, {"title": "a\0b"},
+        {"favourite": None}, {"title": "a\0b"}, {"note": 0}, {"note": False}, {"note": []},
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_sentence(program: Program, document: str, body: object) -> None:
@@ -85,3 +85,41 @@ def test_people_do_it_by_forms(browser: Browser, program: Program, document: str
     assert browser.post(address, data={"found": "sha256"}).status_code == 422
     kept = read_json(program.get(f"/documents/{document}"))
     assert (kept["title"], kept["note"], kept["favourite"]) == ("Milling notes", "<i>", True)
+
+
+def test_a_form_changes_only_what_was_typed_into_it(browser: Browser, program: Program, document: str) -> None:
+    address = f"/documents/{document}/details"
+    seen = {"title": "", "filename": "notes.md", "document_date": "", "kind": "text", "note": ""}
+    form = {**seen, **{f"seen_{name}": value for name, value in seen.items()}}
+    other = {"kind": "contract", "note": "Ask\nAna", "title": "Theirs"}
+    assert patch(program, document, other)[0] == 200
+    assert browser.post(address, data={**form, "document_date": "2026-03-04"}).status_code == 303
+    kept = read_json(program.get(f"/documents/{document}"))
+    assert {name: kept[name] for name in other} == other
+    assert kept["document_date"] == "2026-03-04"
+    for headers, status in ((HX, 409), ({}, 409)):
+        refused = browser.post(address, data={**form, "title": "<Mine>", "filename": "mine"}, headers=headers)
+        assert refused.status_code == status
+        assert "Somebody else changed this meanwhile. It is now: “Theirs”." in refused.text
+        assert 'value="&lt;Mine&gt;"' in refused.text
+        assert 'name="seen_title" value="Theirs"' in refused.text
+        assert "Ask\nAna</textarea>" in refused.text
+        assert 'value="contract" selected' in refused.text
+        assert read_json(program.get(f"/documents/{document}"))["filename"] == "notes.md"
+    again = {**form, "title": "Mine", "seen_title": "Theirs", "note": "Ask\r\nAna", "seen_note": "Ask\r\nAna"}
+    swapped = browser.post(address, data=again, headers=HX).text
+    assert "<title>Mine · Docmill</title>" in swapped
+    assert read_json(program.get(f"/documents/{document}"))["note"] == "Ask\nAna"
+    renamed = browser.post(address, data={"filename": "<new>", "seen_filename": "notes.md"}, headers=HX).text
+    assert "<dd><bdi>&lt;new&gt;.md</bdi></dd>" in renamed
+    assert "Delete “<bdi>&lt;new&gt;.md</bdi>”?" in renamed
+
+
+def test_a_note_keeps_its_lines_and_one_that_is_too_long_comes_back(browser: Browser, document: str) -> None:
+    address = f"/documents/{document}/details"
+    assert browser.post(address, data={"note": "line\r\n" * 2_000}).status_code == 303
+    for headers in (HX, {}):
+        long = browser.post(address, data={"note": "x\r\n" * 5_001, "title": "Mine", "seen_title": ""}, headers=headers)
+        assert (long.status_code, long.text.count("note must be a text of at most 10,000 characters")) == (422, 1)
+        assert long.text.count("x\n" * 5_000) == 1
+        assert 'value="Mine"' in long.text

@@ -85,10 +85,15 @@ def kept(org_id: UUID, document_id: UUID, described: Mapping[str, Any]) -> dict[
 
 def write_note(org_id: UUID, document_id: UUID, note: str) -> None:
     """Let a document have this note; "" for none; BadValue where it is too long."""
-    note = clean_text(note).strip()
+    _update(org_id, document_id, {"note": check_note(note) or None})
+
+
+def check_note(text: str) -> str:
+    """A note as it is kept; BadValue where it is too long."""
+    note = clean_text(text).strip()
     if len(note) > NOTE_CHARACTERS_MAX:
         raise BadValue
-    _update(org_id, document_id, {"note": note or None})
+    return note
 
 
 def set_favourite(org_id: UUID, document_id: UUID, is_favourite: bool) -> None:
@@ -155,13 +160,17 @@ def _columns(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_ending(name: str, uploaded: str) -> str:
     """A file's new name. It ends as the file that was uploaded: what a file is does not change with its name."""
-    cleaned = clean_filename(name)
-    if cleaned == NAMELESS or len(name) > 10 * TITLE_CHARACTERS_MAX:
-        raise BadValue
+    cleaned = clean_filename(_filename(name))
     ending = PurePath(uploaded).suffix
     if len(ending) > ENDING_CHARACTERS_MAX or cleaned.casefold().endswith(ending.casefold()):
         return cleaned
     return clean_filename(f"{cleaned}{ending}")
+
+
+def _filename(text: str) -> str:
+    if len(text) > 10 * TITLE_CHARACTERS_MAX or clean_filename(text) == NAMELESS:
+        raise BadValue
+    return text
 
 
 def _title(text: str) -> str:
@@ -186,7 +195,7 @@ def _date(text: str) -> str:
 
 _CHECKS: Mapping[Fact, Callable[[str], str]] = {
     Fact.TITLE: _title,
-    Fact.FILENAME: lambda text: text,
+    Fact.FILENAME: _filename,
     Fact.KIND: _kind,
     Fact.DATE: _date,
 }

@@ -52,9 +52,9 @@ def into_messages(response: Response) -> Response:
     return response
 
 
-def invalid(response: Response, target: str) -> Response:
+def invalid(response: Response, target: str, status: int = 422) -> Response:
     """What was sent can't be used: the answer says so, and takes the place of the element that would have changed."""
-    response.status_code = 422
+    response.status_code = status
     response.headers.update({"HX-Retarget": target, "HX-Reswap": "outerHTML", "HX-Reselect": target})
     return response
 

@@ -10,9 +10,10 @@ from webapp.runs import transitions
 from webapp.search.filters import TAG_CHARACTERS_MAX, BadValue
 from webapp.web import fragments
 from webapp.web.access import get_document, org_id, principal
-from webapp.web.document import changes, results
+from webapp.web.document import changes, details_form, results
 from webapp.web.document.changes import WRONG_TAGS, Changes, is_text
-from webapp.web.document.document_pages import context_of
+from webapp.web.document.details_form import DetailsForm, Mistakes
+from webapp.web.document.document_pages import context_of, show_section
 from webapp.web.errors import Problem
 
 pages = Blueprint("change", __name__, url_prefix="/documents/<uuid:document_id>")
@@ -33,22 +34,41 @@ def change(document_id: UUID) -> Response:
 
 @pages.post("/details")
 def change_details(document_id: UUID) -> Response:
-    """The same from the form on the document's page: what is as it was shown there is not changed."""
-    with reading(org_id()):
-        document = get_document(document_id)
-    _apply(document_id, changes.of_form(document))
+    """The same from the forms on the document's page: what is as it was shown there is not changed."""
+    get_document(document_id)
+    try:
+        _apply(document_id, changes.of_button() or details_form.read())
+    except Mistakes as mistakes:
+        return _answer_mistakes(document_id, mistakes)
     if not fragments.wants_fragment():
         return make_response(redirect(url_for("document.details", document_id=document_id, _anchor="details"), 303))
     with reading(org_id()):
         return fragments.replacing("document/_details_swap.html", **context_of(results.find(document_id)))
 
 
-def _apply(document_id: UUID, wanted: Changes) -> None:
+def _answer_mistakes(document_id: UUID, mistakes: Mistakes) -> Response:
+    """The form again, with what was typed and why it was not saved."""
+    if fragments.is_for_program():
+        raise Problem(mistakes.status, detail=" ".join(mistakes.sentences.values())) from mistakes
+    with reading(org_id()):
+        found = results.find(document_id)
+    shown = {"form_values": mistakes.values, "mistakes": mistakes.sentences}
+    if fragments.wants_fragment():
+        response = fragments.replacing("document/_facts.html", **{**context_of(found), **shown})
+        return fragments.invalid(response, "#details", mistakes.status)
+    response = show_section(found, "details", found.json, **shown)
+    response.status_code = mistakes.status
+    return response
+
+
+def _apply(document_id: UUID, asked: Changes | DetailsForm) -> None:
+    """Change what is asked for; Mistakes of a form."""
     org, by = org_id(), principal().ref
     try:
         with transaction(org):
             # Who deletes it waits, or was quicker.
             transitions.lock(document_id, org)
+            wanted = asked.changes(get_document(document_id)) if isinstance(asked, DetailsForm) else asked
             if wanted.tags is not None:
                 tags.replace(org, document_id, wanted.tags)
             if wanted.facts:
@@ -57,8 +77,6 @@ def _apply(document_id: UUID, wanted: Changes) -> None:
                 facts.write_note(org, document_id, wanted.note)
             if wanted.favourite is not None:
                 facts.set_favourite(org, document_id, wanted.favourite)
-    except BadValue as error:
-        raise Problem(422, detail=changes.WRONG_FILENAME) from error
     except transitions.DocumentMissing as error:
         raise Problem(404) from error
 

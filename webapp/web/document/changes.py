@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from flask import request
 
-from webapp.documents.model import Document
 from webapp.library import facts, tags
 from webapp.library.facts import NOTE_CHARACTERS_MAX, TITLE_CHARACTERS_MAX, Fact
 from webapp.search.filters import KINDS, TAG_CHARACTERS_MAX, BadValue
@@ -57,38 +56,25 @@ def asked() -> Changes:
         raise Problem(422, detail=f"Name what is to be changed: {', '.join(KNOWN)}.")
     return Changes(
         tags=_tags(given[_TAGS]) if _TAGS in given else None,
-        facts={fact: _fact(fact, given[fact]) for fact in Fact if fact in given},
-        note=_note(given[_NOTE]) if _NOTE in given else None,
+        facts={name: fact(name, given[name]) for name in Fact if name in given},
+        note=note(given[_NOTE]) if _NOTE in given else None,
         favourite=_favourite(given[_FAVOURITE]) if _FAVOURITE in given else None,
     )
 
 
-def of_form(document: Document) -> Changes:
-    """What a form of the document's page asks for; `found` names a fact that is to be what was found again."""
+def of_button() -> Changes | None:
+    """What a button of the details asks for; None where it is none. `found` names a fact that is to be found again."""
     form = request.form
-    if fact := form.get("found"):
-        if fact not in {*Fact}:
+    if name := form.get("found"):
+        if name not in {*Fact}:
             raise Problem(422, detail=f"found must be one of: {', '.join(Fact)}.")
-        return Changes(facts={Fact(fact): None})
-    shown = shown_facts(document)
-    typed = {fact: form[fact].strip() for fact in Fact if fact in form}
-    note = form.get(_NOTE)
-    return Changes(
-        facts={fact: _fact(fact, text) for fact, text in typed.items() if text != shown[fact]},
-        note=None if note is None else _note(note),
-        favourite=_favourite(form[_FAVOURITE]) if _FAVOURITE in form else None,
-    )
+        return Changes(facts={Fact(name): None})
+    return Changes(favourite=_favourite(form[_FAVOURITE])) if _FAVOURITE in form else None
 
 
-def shown_facts(document: Document) -> Mapping[Fact, str]:
-    """The facts as a form shows them. A title that was guessed is none."""
-    day = document.document_date
-    return {
-        Fact.TITLE: document.chosen_title or "",
-        Fact.FILENAME: document.filename,
-        Fact.KIND: document.kind or "",
-        Fact.DATE: day.isoformat() if day else "",
-    }
+def unix_lines(text: str) -> str:
+    """A text of a form as it was shown there: browsers send each line break as two characters."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def is_text(text: str) -> bool:
@@ -118,20 +104,16 @@ def _tags(names: object) -> Sequence[str]:
     return _checked(check, WRONG_TAGS)
 
 
-def _fact(fact: Fact, value: object) -> str | None:
+def fact(name: Fact, value: object) -> str | None:
+    """What a fact is to be; None for what was found. 422 where it can't be this."""
     if value is None:
         return None
-    return _checked(lambda: facts.check(fact, _text(value)), _SENTENCES[fact])
+    return _checked(lambda: facts.check(name, _text(value)), _SENTENCES[name])
 
 
-def _note(value: object) -> str:
-    def check() -> str:
-        text = _text(value or "")
-        if len(text) > NOTE_CHARACTERS_MAX:
-            raise BadValue
-        return text
-
-    return _checked(check, _WRONG_NOTE)
+def note(value: object) -> str:
+    """What the note is to be, "" for none. 422 where it can't be this."""
+    return _checked(lambda: facts.check_note("" if value is None else _text(value)), _WRONG_NOTE)
 
 
 def _favourite(value: object) -> bool:

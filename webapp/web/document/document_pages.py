@@ -24,8 +24,17 @@ from webapp.search import passages
 from webapp.search.filters import KINDS
 from webapp.web import blobs, fragments, kinds, markdown, sentences, shapes
 from webapp.web.access import get_document, org_id, principal, services
-from webapp.web.document import field_list, hit_steps, part_list, reader, recordings, results, sections, text_view
-from webapp.web.document.changes import shown_facts
+from webapp.web.document import (
+    details_form,
+    field_list,
+    hit_steps,
+    part_list,
+    reader,
+    recordings,
+    results,
+    sections,
+    text_view,
+)
 from webapp.web.document.mending import offered
 from webapp.web.document.results import Place, ShownResult, find, number_in_query, view_of
 from webapp.web.document.timeline import run_views
@@ -317,7 +326,7 @@ def context_of(found: ShownResult) -> dict[str, Any]:
         "live": found.view,
         "part_count": found.counts["parts"],
         "own_facts": found.own_facts,
-        "shown_facts": shown_facts(found.document),
+        "form_shows": details_form.shown(found.document),
         "kinds": sorted(KINDS),
         "bin_days": services().settings.limits.bin_days,
         "tags": found.tags,

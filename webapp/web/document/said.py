@@ -8,7 +8,7 @@ from flask import request
 
 from webapp.library.corrections import Verdict
 from webapp.library.typed_values import VALUE_CHARACTERS_MAX, WrongValue, WrongValueCode
-from webapp.web.document.changes import is_text
+from webapp.web.document.changes import is_text, unix_lines
 from webapp.web.errors import Problem
 
 _BODY_BYTES_MAX = 64 << 10
@@ -68,7 +68,8 @@ def sentence(wrong: WrongValue) -> str:
 
 def expect_seen(saying: Saying, found: str | None) -> None:
     """409 where another value was found since they looked."""
-    if saying.seen is not None and saying.seen != (found or ""):
+    # Browsers send each line break of a form as two characters.
+    if saying.seen is not None and unix_lines(saying.seen) != unix_lines(found or ""):
         raise Problem(
             409, "found_anew", detail="This was read again meanwhile, and another value was found. Look at it again."
         )
