@@ -16,6 +16,7 @@ import { watchShortcuts } from "./shortcuts.js";
 import { watchSuggestions } from "./suggest.js";
 import { watchThemes } from "./theme.js";
 import { watchTimes } from "./times.js";
+import { watchTyped } from "./typed.js";
 import { watchUploads } from "./upload.js";
 
 watchThemes();
@@ -24,6 +25,7 @@ watchMenus();
 watchDialogs();
 watchCopies();
 watchMessages();
+watchTyped();
 watchPolling();
 watchPictures();
 watchPlayers();

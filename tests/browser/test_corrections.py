@@ -37,6 +37,8 @@ def bill(working: Visit, open_page: NewPage, tmp_path: Path) -> str:
         expect(row(page, name)).to_have_attribute("data-status", "ready", timeout=READY)
     page.get_by_role("link", name="prices.csv").click()
     page.locator("#tab-tables").click()
+    page.wait_for_url("**/tables")
+    page.wait_for_function(WITH_HTMX)
     page.context.grant_permissions(["clipboard-read"])
     page.get_by_role("button", name="Copy").click()
     assert page.evaluate(COPIED) == "Item\tAmount\n'=1+1\t10.00\nRye\t12.00"
@@ -54,9 +56,7 @@ def bill(working: Visit, open_page: NewPage, tmp_path: Path) -> str:
     return page.url
 
 
-def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:
-    page = open_page(working, bill)
-    page.wait_for_function(WITH_HTMX)
+def edit_details(page: Page) -> None:
     page.locator("#open-menu").click()
     page.locator("#edit").click()
     page.wait_for_function(WITH_HTMX)
@@ -64,7 +64,24 @@ def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:
     page.locator("#own-title").fill("Harbour bill")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Harbour bill")
+    expect(page).to_have_title("Harbour bill · Docmill")
+    page.locator("#edit-details").click()
+    page.locator("#own-note").fill("Half a thou")
+    page.locator("#favourite").click()
+    expect(page.locator("#favourite")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#own-note")).to_have_value("Half a thou")
+    page.locator("#own-note").focus()
+    page.evaluate("htmx.trigger(document.body, 'document-changed')")
+    page.wait_for_function("() => !document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")
+    expect(page.locator("#own-note")).to_be_focused()
+    page.keyboard.press("End")
+    page.keyboard.type("ght")
+    page.locator("#save-details").click()
+    expect(page.locator("#details .note")).to_have_text("Half a thought")
     looks_right(page)
+
+
+def correct_total(page: Page, bill: str) -> None:
     page.goto(f"{bill}/fields")
     page.wait_for_function(WITH_HTMX)
     total = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Total"))
@@ -78,15 +95,32 @@ def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:
     page.keyboard.type("120.00")
     page.keyboard.press("Enter")
     expect(total).to_contain_text("Corrected")
+    expect(total.get_by_role("button", name="Undo: Total")).to_be_focused()
     looks_right(page)
+
+
+def check_doubts(page: Page) -> None:
     page.goto("/doubts")
     page.wait_for_function(WITH_HTMX)
     expect(page.locator("#doubt-name")).to_have_text("Net amount")
     expect(page.locator("svg.leaf-marks rect")).to_have_count(1)
     looks_right(page)
-    page.keyboard.press("Enter")
+    # A key that is held down decides once.
+    for _ in range(3):
+        page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
     expect(page.locator("#doubt-name")).to_have_text("Tax 20 %")
     expect(page.get_by_role("button", name="Right")).to_be_focused()
+    page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    expect(page.locator("#doubt")).to_contain_text("Nothing to check")
+    page.keyboard.press("z")
+    expect(page.locator("#doubt-name")).to_have_text("Tax 20 %")
+    page.keyboard.press("ControlOrMeta+z")
+    expect(page.locator("#doubt-name")).to_have_text("Net amount")
+    expect(page.locator("#doubt-undo")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(page.locator("#doubt-name")).to_have_text("Tax 20 %")
     page.keyboard.press("Tab")
     page.keyboard.type("x")
     page.keyboard.press("Escape")
@@ -94,6 +128,14 @@ def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:
     page.keyboard.press("Escape")
     expect(page.locator("#doubt")).to_contain_text("Nothing to check")
     expect(page.locator("#doubt")).to_contain_text("3 checked, 33 %")
+
+
+def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:
+    page = open_page(working, bill)
+    page.wait_for_function(WITH_HTMX)
+    edit_details(page)
+    correct_total(page, bill)
+    check_doubts(page)
     page.locator("#go-library").click()
     page.locator("#filter-q").fill("is:corrected harbour")
     expect(row(page, "bill.pdf")).to_be_visible()
@@ -116,3 +158,12 @@ def test_without_a_script(working: Visit, bill: str, open_page: NewPage) -> None
     expect(page.locator("#doubt-name")).to_have_text("Tax 20 %")
     page.locator("#doubt-absent").click()
     expect(page.locator("#doubt-name")).to_have_text("Total")
+    page.locator("#doubt-undo").click()
+    expect(page.locator("#doubt-name")).to_have_text("Tax 20 %")
+    prices = page.context.request.get("/documents", headers={"Accept": "application/json"}).json()["documents"]
+    [prices] = [each["id"] for each in prices if each["filename"] == "prices.csv"]
+    page.goto(f"/documents/{prices}/tables?edit=1")
+    page.locator("#cell-1-0-0-edit").click()
+    page.locator("#cell-1-0-0-value").fill("Grain")
+    page.keyboard.press("Enter")
+    expect(page.locator("#cell-1-0-0-edit")).to_be_focused()

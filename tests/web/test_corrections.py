@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from uuid import UUID
 
 import pytest
@@ -241,3 +242,40 @@ def test_a_cell_with_a_line_break_is_corrected_by_a_form(app: Flask, program: Pr
     assert browser.post(place, data={"say": "value", "value": "Spelt", "seen": seen}).status_code == 303
     [table] = read_json(program.get(f"/documents/{document}/tables"))["tables"]
     assert table["rows"][1][0] == "Spelt"
+
+
+def test_a_heading_is_corrected_and_taken_back(program: Program, browser: Browser, priced: str) -> None:
+    place = f"/documents/{priced}/tables/1/cells/0/1"
+    assert 'id="cell-1-0-1-edit"' in browser.get(f"/documents/{priced}/tables?edit=1").text
+    swapped = browser.post(place, data={"say": "value", "value": "Date", "seen": "Day"}, headers=HX).text
+    assert '<th scope="col" id="cell-1-0-1"' in swapped
+    assert ", corrected, edit" in swapped
+    page = browser.get(f"/documents/{priced}/tables").text
+    assert 'id="cell-1-0-1-edit"' in page
+    assert "1 corrected" in page
+    back = browser.post(place, data={"say": "undo"})
+    assert back.location.endswith("?edit=1#cell-1-0-1-edit")
+    assert read_json(program.get(f"/documents/{priced}/tables"))["tables"][0]["rows"][0][1] == "Day"
+
+
+def test_a_cell_says_what_a_person_said_of_it(program: Program, browser: Browser, priced: str) -> None:
+    cells = f"/documents/{priced}/tables/1/cells"
+    assert put(program, f"{cells}/1/0", {"confirmed": True})[0] == 200
+    assert put(program, f"{cells}/1/1", {"absent": True})[0] == 200
+    page = browser.get(f"/documents/{priced}/tables").text
+    assert "1 corrected · 1 confirmed" in " ".join(page.split())
+    assert '<bdi>Wheat</bdi><span class="unseen">, confirmed, edit</span>' in page
+    # What is copied is the cell, not the word for an empty one.
+    assert '<bdi></bdi><span class="muted">empty</span>' in page
+    assert 'aria-label="Table 1"' in page
+    assert 'aria-labelledby="table-' not in page
+
+
+def test_the_focus_returns_to_the_field(browser: Browser, document: str) -> None:
+    place = f"/documents/{document}/fields"
+    total = {"name": "Total", "nth": "0", "seen": "120.00 EUR"}
+    for say in ({"say": "absent"}, {"say": "undo"}, {"say": "value", "value": "130"}):
+        row = browser.post(place, data={**total, **say}, headers=HX).text
+        assert re.search(r'<button [^>]*id="field-\d+-first" autofocus', row)
+        assert row.count("autofocus") == 1
+    assert browser.post(place, data={**total, "say": "undo"}).location.endswith("-first")

@@ -91,10 +91,16 @@ def labelled(org_id: UUID, behind: UUID | None, most: int) -> Sequence[tuple[Cor
     return [(row[0], row[1]) for row in session().execute(asked)]
 
 
+def find(org_id: UUID, correction_id: UUID) -> Correction | None:
+    """One correction of an org."""
+    found = session().scalar(select(Correction).where(Correction.id == correction_id))
+    return found if found is not None and found.org_id == org_id else None
+
+
 def get(org_id: UUID, document_id: UUID, correction_id: UUID) -> Correction | None:
     """One correction of a document."""
-    found = session().scalar(select(Correction).where(Correction.id == correction_id))
-    return found if found is not None and (found.org_id, found.document_id) == (org_id, document_id) else None
+    found = find(org_id, correction_id)
+    return found if found is not None and found.document_id == document_id else None
 
 
 def put(known: Correction | None, place: Mapping[str, Any], what: Said, found: str | None, by: str) -> None:

@@ -47,6 +47,10 @@ class QueuePlace:
         """As it travels in addresses."""
         return urlsafe_b64encode(json.dumps([self.check_order, self.field_id.hex]).encode()).decode().rstrip("=")
 
+    def before(self) -> "QueuePlace":
+        """The place right before: this field comes next."""
+        return QueuePlace(self.check_order, UUID(int=max(0, self.field_id.int - 1)))
+
     @classmethod
     def parse(cls, text: str) -> "QueuePlace":
         """Read what `str` wrote; NoPlace for anything else."""
@@ -102,6 +106,14 @@ def first(org_id: UUID, behind: QueuePlace | None = None) -> Doubt | None:
         asked = asked.where(tuple_(*_ORDER) > tuple_(literal(behind.check_order), literal(behind.field_id)))
     row = session().execute(asked.order_by(*_ORDER).limit(literal_column("1"))).one_or_none()
     return Doubt(row.document_id, row.ordinal, QueuePlace(row.check_order, row.id)) if row is not None else None
+
+
+def place_of(org_id: UUID, document_id: UUID, name: str, nth: int) -> QueuePlace | None:
+    """The place of a field in the queue; None where it is not in it."""
+    f = _fields.c
+    named = select(f.check_order, f.id).where(f.org_id == org_id, f.document_id == document_id, f.name == name)
+    row = session().execute(named.order_by(f.ordinal).offset(nth).limit(1)).one_or_none()
+    return QueuePlace(row.check_order, row.id) if row is not None and row.check_order is not None else None
 
 
 def progress(org_id: UUID) -> Progress:

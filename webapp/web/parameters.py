@@ -10,7 +10,7 @@ _LIST = ("cursor", "start", "run")
 KNOWN: dict[str, tuple[str, ...]] = {
     "library.index": _LIBRARY,
     "library.listing": _LIBRARY,
-    "doubts.show": ("behind",),
+    "doubts.show": ("behind", "decided"),
     "fields.show": ("q", "folder", "status", "field", "sort"),
     "fields.download": ("q", "folder", "status", "field", "sort"),
     "fields.workbook": ("q", "folder", "status", "field", "sort"),

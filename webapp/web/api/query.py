@@ -81,6 +81,7 @@ PAGES_ONLY: Mapping[str, tuple[str, ...]] = {
     "document.show": ("part", "page", "view", "run", "passage", "words", "q"),
     "document.status": ("view",),
     "document.tables": ("edit",),
+    "doubts.show": ("decided",),
 }
 """Parameters that change nothing in what programs are answered."""
 

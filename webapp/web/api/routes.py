@@ -213,6 +213,7 @@ PAGES_ONLY = frozenset(
         "document.details",
         "original.show",
         "doubts.say",
+        "doubts.undo",
         "field_correction.say",
         "field_correction.undo",
         "htmx.script",

@@ -62,7 +62,8 @@ def say(document_id: UUID, number: int, row: int, column: int) -> Response:
     if fragments.wants_fragment():
         shown = {"table": table, "row": row, "column": column, "is_edited": True, "is_changed": True}
         return fragments.replacing("document/_cell.html", document=get_document(document_id), **shown)
-    anchor = f"table-{table.ordinal}"
+    # A browser gives the focus to the link that the address names.
+    anchor = f"cell-{number}-{row}-{column}-edit"
     return make_response(
         redirect(url_for("document.tables", document_id=document_id, edit=number, _anchor=anchor), 303)
     )

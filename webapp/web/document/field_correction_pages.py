@@ -60,12 +60,12 @@ def say(document_id: UUID) -> Response:
     except WrongValue as wrong:
         return _answer_wrong(document_id, name, nth, wrong)
     if not fragments.wants_fragment():
-        anchor, start = f"field-{shown.key}" if shown else None, field_list.start_of(shown)
+        anchor, start = f"field-{shown.key}-first" if shown else None, field_list.start_of(shown)
         place = url_for("document.fields", document_id=document_id, start=start, _anchor=anchor)
         return make_response(redirect(place, 303))
     if shown is None:
         return Response(status=200)
-    return fragments.replacing("document/_field.html", **_context(document_id, shown))
+    return fragments.replacing("document/_field.html", is_changed=True, **_context(document_id, shown))
 
 
 @pages.post("/corrections/<uuid:correction_id>/undo")

@@ -1,26 +1,32 @@
-"""GET and POST /doubts: fields that a person should look at, one after the other, beside the pages that they are on."""
+"""GET and POST /doubts: fields that a person should look at, one after the other, beside the pages that they are on.
 
+The forms name the last decisions, so that each of them can be taken back.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from flask import Blueprint, Response, jsonify, make_response, redirect, render_template, request, url_for
 
-from webapp.db import reading
+from webapp.db import reading, transaction
 from webapp.documents.model import Document
-from webapp.library import correcting, doubts, fields, lookup
+from webapp.library import correcting, corrections, doubts, fields, lookup
 from webapp.library.doubts import NoPlace, Progress, QueuePlace
 from webapp.library.fields import ShownField
 from webapp.library.page_words import PageMarks, marks_of_value, page_words
 from webapp.library.pictures import has_pictures
 from webapp.library.searchable import WORDS
 from webapp.library.typed_values import WrongValue
+from webapp.runs import transitions
 from webapp.web import fragments, shapes
-from webapp.web.access import get_document, org_id, services
+from webapp.web.access import get_document, org_id, principal, services
 from webapp.web.document import said
 from webapp.web.document.field_correction_pages import say_of_field
 from webapp.web.errors import Problem
 
 pages = Blueprint("doubts", __name__)
+DECISIONS_KEPT = 20
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ def show() -> Response:
         shown, progress = _next(behind), doubts.progress(org_id())
     if fragments.is_for_program():
         return jsonify(_as_json(shown, progress))
-    return _page(shown, progress, behind)
+    return _page(shown, progress, behind, _decided(request.args.get("decided", "")))
 
 
 @pages.post("/doubts")
@@ -66,15 +72,52 @@ def say() -> Response:
     if document_id is None or nth is None or saying is None:
         raise Problem(422, detail="Name the document and the field.")
     get_document(document_id)
+    decided = _decided(form.get("decided", ""))
     try:
-        say_of_field(document_id, lambda all_: correcting.find_nth(all_, name, nth), saying)
+        now = say_of_field(document_id, lambda all_: correcting.find_nth(all_, name, nth), saying)
     except WrongValue as wrong:
         return _answer_wrong(document_id, name, nth, said.sentence(wrong), behind)
+    if now is not None and now.correction is not None:
+        decided = [*decided, now.correction.id][-DECISIONS_KEPT:]
+    return _go_on(behind, decided)
+
+
+@pages.post("/doubts/undo")
+def undo() -> Response:
+    """Take back the last decision of those that the form names; its field is shown again."""
+    decided = _decided(request.form.get("decided", ""))
+    with reading(org_id()):
+        known = corrections.find(org_id(), decided[-1]) if decided else None
+    if known is None:
+        raise Problem(409, detail="There is nothing to undo.")
+    place = _take_back(known.document_id, known.id)
+    return _go_on(place.before() if place else _behind(request.form.get("behind", "")), decided[:-1])
+
+
+def _take_back(document_id: UUID, correction_id: UUID) -> QueuePlace | None:
+    """Undo a correction of one's own; the place in the queue that its field has then."""
+    org = org_id()
+    try:
+        with transaction(org):
+            transitions.lock(document_id, org)
+            known = corrections.get(org, document_id, correction_id)
+            if known is None or known.by != principal().ref:
+                raise Problem(409, detail="Somebody else changed this meanwhile, so it can't be undone here.")
+            name, nth = known.name, known.nth
+            correcting.undo(org, document_id, known)
+            return doubts.place_of(org, document_id, name, nth)
+    except transitions.DocumentMissing as error:
+        raise Problem(404) from error
+
+
+def _go_on(behind: QueuePlace | None, decided: Sequence[UUID]) -> Response:
+    """The field that comes next."""
     if not fragments.wants_fragment():
-        return make_response(redirect(url_for(".show", behind=behind), 303))
+        ids = ",".join(map(str, decided)) or None
+        return make_response(redirect(url_for(".show", behind=behind, decided=ids), 303))
     with reading(org_id()):
         shown, progress = _next(behind), doubts.progress(org_id())
-    return _page(shown, progress, behind)
+    return _page(shown, progress, behind, decided)
 
 
 def _answer_wrong(document_id: UUID, name: str, nth: int, sentence: str, behind: QueuePlace | None) -> Response:
@@ -84,7 +127,8 @@ def _answer_wrong(document_id: UUID, name: str, nth: int, sentence: str, behind:
         document, place = get_document(document_id), _behind(request.form.get("place", ""))
         field = correcting.find_nth(fields.of_document(org, document_id), name, nth)
         shown, progress = _shown(document, field, place), doubts.progress(org)
-    response = _page(shown, progress, behind, wrong=sentence, typed=request.form.get("value", ""))
+    decided = _decided(request.form.get("decided", ""))
+    response = _page(shown, progress, behind, decided, wrong=sentence, typed=request.form.get("value", ""))
     if fragments.wants_fragment():
         return fragments.invalid(response, "#doubt")
     response.status_code = 422
@@ -107,11 +151,21 @@ def _shown(document: Document, field: ShownField, place: QueuePlace | None) -> S
     return ShownDoubt(document, field, place, page if has_pictures(document) else None, words_path)
 
 
-def _page(shown: ShownDoubt | None, progress: Progress, behind: QueuePlace | None, **more: str) -> Response:
+def _page(
+    shown: ShownDoubt | None, progress: Progress, behind: QueuePlace | None, decided: Sequence[UUID], **more: str
+) -> Response:
     template = "doubts/_doubt.html" if fragments.wants_fragment() else "doubts/page.html"
     marks = shown.marks() if shown else None
     return make_response(
-        render_template(template, doubt=shown, progress=progress, marks=marks, behind=behind, **more),
+        render_template(
+            template,
+            doubt=shown,
+            progress=progress,
+            marks=marks,
+            behind=behind,
+            decided=",".join(map(str, decided)),
+            **more,
+        ),
     )
 
 
@@ -135,3 +189,11 @@ def _behind(text: str) -> QueuePlace | None:
         return QueuePlace.parse(text) if text else None
     except NoPlace as error:
         raise Problem(422, detail="behind must be what an earlier answer gave.") from error
+
+
+def _decided(text: str) -> list[UUID]:
+    """The corrections that were made here last, the newest at the end."""
+    try:
+        return [UUID(each) for each in text.split(",")[-DECISIONS_KEPT:] if each]
+    except ValueError as error:
+        raise Problem(422, detail="decided must be what an earlier page gave.") from error
