@@ -36,6 +36,7 @@ class PrintedTable:
     rows: Rows
     before: str = "The stock was counted at the end of the year, by two people."
     after: str = "What is missing was written off, and the list was signed."
+    font: str = "sans-serif"
 
 
 def ruled(number: int) -> PrintedTable:
@@ -58,7 +59,7 @@ def long(columns: int) -> PrintedTable:
     return _simple(f"long-{columns}", 99, "all", columns, rows=140)
 
 
-def merged(number: int) -> PrintedTable:
+def merged(number: int, font: str = "sans-serif") -> PrintedTable:
     """A ruled table whose headings span columns and rows, and a first column of groups."""
     random_ = random.Random(number)
     body: list[tuple[str, ...]] = []
@@ -76,7 +77,8 @@ def merged(number: int) -> PrintedTable:
         "<th colspan=2>Last year</th><th colspan=2>This year</th></tr>"
         "<tr><th>Pieces</th><th>Sum</th><th>Pieces</th><th>Sum</th></tr>"
     )
-    return PrintedTable(f"merged-{number}", _table("all", top, lines), (*head, *body))
+    name = f"merged-{number}" if font == "sans-serif" else f"merged-{number}-{font}"
+    return PrintedTable(name, _table("all", top, lines), (*head, *body), font=font)
 
 
 def write_pdfs(tables: Sequence[PrintedTable], folder: Path) -> list[Path]:
@@ -86,9 +88,8 @@ def write_pdfs(tables: Sequence[PrintedTable], folder: Path) -> list[Path]:
         page = browser.new_page()
         paths = []
         for table in tables:
-            page.set_content(
-                f"<style>{_STYLE}</style><h1>Stock list</h1><p>{table.before}</p>{table.html}<p>{table.after}</p>"
-            )
+            style = f"<style>{_STYLE} body {{ font: 11px {table.font} }}</style>"
+            page.set_content(f"{style}<h1>Stock list</h1><p>{table.before}</p>{table.html}<p>{table.after}</p>")
             path = folder / f"{table.name}.pdf"
             path.write_bytes(page.pdf(format="A4", prefer_css_page_size=True))
             paths.append(path)
@@ -98,7 +99,7 @@ def write_pdfs(tables: Sequence[PrintedTable], folder: Path) -> list[Path]:
 
 
 _STYLE = (
-    "@page { margin: 18mm } body { font: 11px sans-serif } table { border-collapse: collapse; width: 100% } "
+    "@page { margin: 18mm } table { border-collapse: collapse; width: 100% } "
     "th, td { padding: 3px 6px; text-align: left }"
 )
 

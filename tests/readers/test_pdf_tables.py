@@ -55,6 +55,7 @@ PRINTED = (
     *(printed_tables.borderless(number) for number in range(10)),
     *(printed_tables.shaded(number) for number in range(6)),
     *(printed_tables.merged(number) for number in range(6)),
+    *(printed_tables.merged(number, "DejaVu Sans") for number in range(4)),
     *(printed_tables.long(columns) for columns in (3, 5)),
 )
 

@@ -10,8 +10,9 @@ from webapp.readers.extraction import Field, Table
 from webapp.readers.fields.words import PageWords, PlacedWord
 from webapp.readers.page_markdown import tidy
 from webapp.readers.pdf.accents import with_accents
+from webapp.readers.pdf.lattice import Lines, lines_of
 from webapp.readers.pdf.paragraphs import with_paragraphs
-from webapp.readers.pdf.tables import FoundTable, Rule, find_tables, rules_of, with_mended
+from webapp.readers.pdf.tables import FoundTable, find_tables, with_mended
 
 BATCH_PAGES = 20
 BUTTONS = frozenset({"checkbox", "radiobutton", "radio"})
@@ -48,15 +49,15 @@ def layout_pages(source: str | bytes, numbers: range, *, with_words: bool) -> It
         failed = {error.page_num for error in result.page_errors}
         for page in result.pages:
             if page.page_num not in failed:
-                yield _layout_page(page, _rules(source, page.page_num), with_words=with_words)
+                yield _layout_page(page, _lines(source, page.page_num), with_words=with_words)
 
 
-def _rules(source: str | bytes, number: int) -> Callable[[], list[Rule]]:
+def _lines(source: str | bytes, number: int) -> Callable[[], Lines]:
     """What reads the lines on a page; few pages need them, and a drawing has very many."""
 
-    def read() -> list[Rule]:
+    def read() -> Lines:
         pages = _parser(number, number, with_graphics=True).parse(source).pages
-        return rules_of(pages[0]) if pages else []
+        return lines_of(pages[0]) if pages else Lines()
 
     return read
 
@@ -83,8 +84,8 @@ def _parser(first: int, last: int, *, with_graphics: bool = False) -> LiteParse:
     )
 
 
-def _layout_page(page: Any, rules: Callable[[], list[Rule]], *, with_words: bool) -> LayoutPage:
-    found = find_tables(page, rules)
+def _layout_page(page: Any, lines: Callable[[], Lines], *, with_words: bool) -> LayoutPage:
+    found = find_tables(page, lines)
     tables = [each for each in found if _is_table(each)]
     words = PageWords(page.page_num, tuple(_words(page)), page.width, page.height) if with_words else None
     return LayoutPage(

@@ -1,7 +1,7 @@
 """Tables as the layout's parser gives them, with two of its faults mended.
 
-A sentence right above or below a table without lines becomes a row, cut where the columns begin. And the text in the
-middle of a cell over several rows is put into the row that happens to be beside it, instead of into the first one.
+A sentence right above or below a table without lines becomes a row, cut where the columns begin. And a table whose
+cells go over several rows or columns is read anew by its lines.
 """
 
 import re
@@ -11,15 +11,11 @@ from typing import Any
 
 from webapp.readers.markup.markdown import escaped, paragraph_of, table, table_row
 from webapp.readers.page_markdown import plain
+from webapp.readers.pdf.lattice import Lines, read_by_lines
 
-# How far a rule may be from the border of a cell, in points, and how thick it is at most.
-_NEAR, _THICK_MAX = 3.0, 3.0
 # A sentence has at least so many words, and two for each cell that it was cut into.
 _SENTENCE_WORDS_MIN = 5
 _WRITTEN_TABLE = re.compile(r"^\|.*(?:\n\|.*)*", re.MULTILINE)
-
-Rule = tuple[float, float, float]
-"""A horizontal line: from x, to x, at y."""
 
 
 @dataclass
@@ -45,28 +41,12 @@ class FoundTable:
         return "\n\n".join(part for part in (before, table(lines, columns), after) if part)
 
 
-def find_tables(page: Any, rules: Callable[[], Sequence[Rule]]) -> list[FoundTable]:
-    """The tables of a page as liteparse read it; `rules` reads its lines, which few pages need."""
+def find_tables(page: Any, lines: Callable[[], Lines]) -> list[FoundTable]:
+    """The tables of a page as liteparse read it; `lines` reads those that are drawn, which few pages need."""
     blocks = [block for block in page.blocks or () if block.kind == "table"]
     sentences = {_squeezed(item.text): item.text for item in page.text_items} if blocks else {}
-    return [_found(block, sentences, rules) for block in blocks]
-
-
-def rules_of(page: Any) -> list[Rule]:
-    """The horizontal lines of a page that was read with its graphics."""
-    graphics = page.vector_graphics
-    lines = [
-        (min(line.x1, line.x2), max(line.x1, line.x2), line.y1)
-        for line in graphics.lines
-        if abs(line.y1 - line.y2) <= _THICK_MAX
-    ]
-    for shape in graphics.shapes:
-        x, y, width, height = shape.bbox
-        if height <= _THICK_MAX:
-            lines.append((x, x + width, y))
-        elif shape.stroke:
-            lines += [(x, x + width, y), (x, x + width, y + height)]
-    return lines
+    words = [word for item in page.text_items if not item.rotation for word in item.words] if blocks else []
+    return [_found(block, sentences, words, lines) for block in blocks]
 
 
 def with_mended(markdown: str, tables: Sequence[FoundTable]) -> str:
@@ -82,7 +62,7 @@ def with_mended(markdown: str, tables: Sequence[FoundTable]) -> str:
     return markdown
 
 
-def _found(block: Any, sentences: dict[str, str], rules: Callable[[], Sequence[Rule]]) -> FoundTable:
+def _found(block: Any, sentences: dict[str, str], words: list[Any], lines: Callable[[], Lines]) -> FoundTable:
     cells = [list(row) for row in (block.header, *(block.rows or ())) if row]
     box = block.bbox
     found = FoundTable([], box.y if box else 0.0, box.y + box.height if box else 0.0)
@@ -93,8 +73,10 @@ def _found(block: Any, sentences: dict[str, str], rules: Callable[[], Sequence[R
         found.after, found.is_mended = sentence, True
         del cells[-1]
     found.rows = [[cell.text for cell in row] for row in cells]
-    if _may_span_rows(cells):
-        found.is_mended |= _put_on_top(found.rows, cells, rules())
+    if _may_span(cells, words):
+        by_lines = read_by_lines(box, (word for word in words if word.text.strip()), lines())
+        if by_lines and len(by_lines) >= len(cells) and len(by_lines[0]) >= len(cells[0]):
+            found.rows, found.is_mended = [list(map(escaped, row)) for row in by_lines], True
     return found
 
 
@@ -110,36 +92,20 @@ def _squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def _may_span_rows(cells: Sequence[Sequence[Any]]) -> bool:
-    """Whether a table with a box for each cell has empty ones below its headings."""
-    is_grid = all(cell.bbox is not None for row in cells for cell in row)
-    return is_grid and any(not cell.text for row in cells[1:] for cell in row)
+def _may_span(cells: Sequence[Sequence[Any]], words: Sequence[Any]) -> bool:
+    """Whether a table with a box for each cell has empty ones, or a row where several have more than one line."""
+    if not all(cell.bbox is not None for row in cells for cell in row):
+        return False
+    return any(not cell.text for row in cells for cell in row) or any(_is_torn(row, words) for row in cells)
 
 
-def _put_on_top(rows: list[list[str]], cells: Sequence[Sequence[Any]], rules: Sequence[Rule]) -> bool:
-    """Move the text of each cell over several rows to the first of them; whether any had to move."""
-    has_moved = False
-    for column in range(min(map(len, rows))):
-        first = 0
-        for row in range(1, len(rows) + 1):
-            if row < len(rows) and _is_open(cells, row, column, rules):
-                continue
-            texts = [rows[each][column] for each in range(first, row) if rows[each][column]]
-            if len(texts) == 1 and not rows[first][column]:
-                for each in range(first, row):
-                    rows[each][column] = ""
-                rows[first][column] = texts[0]
-                has_moved = True
-            first = row
-    return has_moved
+def _is_torn(row: Sequence[Any], words: Sequence[Any]) -> bool:
+    """Whether several cells of a row have words of which one is below the other."""
+    top, bottom = row[0].bbox.y, row[0].bbox.y + row[0].bbox.height
+    beside = [word for word in words if top <= word.y + word.height / 2 <= bottom]
+    low = min((word.y + word.height for word in beside), default=bottom)
+    return sum(any(word.y >= low and _is_in(cell.bbox, word) for word in beside) for cell in row) > 1
 
 
-def _is_open(cells: Sequence[Sequence[Any]], row: int, column: int, rules: Sequence[Rule]) -> bool:
-    """Whether no line is drawn between a cell and the one above it, while there is one beside it."""
-    y = cells[row][column].bbox.y
-    near = [(start, end) for start, end, at in rules if abs(at - y) <= _NEAR]
-    is_ruled = [
-        any(start <= middle <= end for start, end in near)
-        for middle in (cell.bbox.x + cell.bbox.width / 2 for cell in cells[row])
-    ]
-    return not is_ruled[column] and any(is_ruled)
+def _is_in(box: Any, word: Any) -> bool:
+    return bool(box.x <= word.x + word.width / 2 <= box.x + box.width)
