@@ -15,7 +15,7 @@ from tests.web.work import failed
 from webapp.accounts import sessions, tokens
 from webapp.db import reading, transaction
 from webapp.documents.correction_model import Correction
-from webapp.library import bulk, corrections
+from webapp.library import bulk, corrections, tag_changes, tags
 from webapp.library.bulk import BulkAction, BulkRequest
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
@@ -67,7 +67,7 @@ FOR_WORKERS = {
     "http_worker.fail",
     "http_worker.release",
 }
-FOR_WRITERS = {"deletion.confirm_delete", "reprocess.confirm", "cell.edit"}
+FOR_WRITERS = {"deletion.confirm_delete", "reprocess.confirm", "cell.edit", "tags.confirm_delete"}
 FOR_PEOPLE = {
     "account.sign_out",
     "account.show",
@@ -206,6 +206,7 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         "lease_id": uuid4(),
         "correction_id": correction_id,
         "operation_id": _operation(app, theirs.org_id),
+        **_tag(app, theirs.org_id, work.document_id),
     }
 
 
@@ -213,6 +214,15 @@ def _operation(app: Flask, org_id: UUID) -> UUID:
     with app.app_context():
         wanted = BulkRequest(BulkAction.TAG, ids=(), tags=("theirs",))
         return bulk.begin(app.extensions["docmill"].queue, org_id, wanted, "tests")
+
+
+def _tag(app: Flask, org_id: UUID, document_id: UUID) -> dict[str, UUID]:
+    with app.app_context(), transaction(org_id):
+        tags.add(org_id, document_id, "theirs")
+        [tag_id] = tags.within(org_id, "theirs")
+        change_id = tag_changes.paint(org_id, tag_id, "red", "tests")
+        assert change_id
+    return {"tag_id": tag_id, "change_id": change_id}
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:

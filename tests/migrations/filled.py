@@ -43,6 +43,8 @@ _VALUES: dict[str, Any] = {
     "document_processing_jobs.locked_by": None,
     "document_processing_jobs.completed_at": None,
     "document_processing_jobs.operation_id": None,
+    "tags.color": None,
+    "tag_changes.action": "rename",
     "operations.action": "tag",
     "operations.state": "SUCCEEDED",
     "document_processing_jobs.resolution": None,

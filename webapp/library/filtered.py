@@ -17,8 +17,8 @@ from webapp.db import session
 from webapp.documents.binned import in_library
 from webapp.documents.correction_model import Correction
 from webapp.documents.model import Document
-from webapp.documents.tag_model import DocumentTag, Tag
-from webapp.library import names
+from webapp.documents.tag_model import DocumentTag
+from webapp.library import names, tags
 from webapp.library.status_filter import StatusFilter, listed_as
 from webapp.readers.filetypes import FILE_TYPES
 from webapp.search import filters
@@ -37,6 +37,8 @@ class Wish:
 
     words: Sequence[str] = ()
     conditions: Conditions = ()
+    tag: str | None = None
+    """A tag that all must have, as it is compared; it is among the conditions, too."""
     is_nothing: bool = False
     """Something was typed in which there is no letter or digit: no document has it."""
 
@@ -47,7 +49,16 @@ def wish(org_id: UUID, text: str) -> Wish:
     loose = [group for group in query.contents if not group.is_excluded and len(group.terms) == 1]
     words = names.query_words(" ".join(_text(group.terms[0]) for group in loose))
     others = [group for group in query.groups if group not in loose or isinstance(group.terms[0], Phrase)]
-    return Wish(words, conditions(org_id, others), is_nothing=bool(text.strip()) and not query.groups)
+    is_nothing = bool(text.strip()) and not query.groups
+    return Wish(words, conditions(org_id, others), _tag_of_all(query), is_nothing)
+
+
+def _tag_of_all(query: ParsedQuery) -> str | None:
+    for group in query.filters:
+        term = group.terms[0]
+        if len(group.terms) == 1 and not group.is_excluded and isinstance(term, Filter) and term.name is FilterName.TAG:
+            return filters.tag_of(term.value)
+    return None
 
 
 def conditions(org_id: UUID, groups: Sequence[TermGroup]) -> Conditions:
@@ -166,9 +177,11 @@ def _noted(_: UUID, value: str) -> ColumnElement[bool]:
 
 
 def _tagged(org_id: UUID, value: str) -> ColumnElement[bool]:
-    of_name = select(Tag.id).where(Tag.org_id == org_id, Tag.word == filters.tag_of(value)).scalar_subquery()
+    ids = tags.within(org_id, filters.tag_of(value))
+    if not ids:
+        return false()
     tagged = select(_ONE).where(
-        DocumentTag.org_id == org_id, DocumentTag.document_id == _documents.c.id, DocumentTag.tag_id == of_name
+        DocumentTag.org_id == org_id, DocumentTag.document_id == _documents.c.id, DocumentTag.tag_id.in_(ids)
     )
     return tagged.correlate(_documents).limit(_ONE).scalar_subquery() == _ONE
 

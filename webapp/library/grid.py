@@ -1,10 +1,10 @@
 """The grid: an org's documents, one page after the other, filtered and in an order.
 
 A page costs the same however many documents there are. Each order has an index, which begins with the status, and one
-of the files that nothing reads; the whole library is all of these, merged. A filter by name is answered in one of two
-ways. Where few documents have the rarest word, these are fetched and sorted. Where many have it, the order is walked
-until the page is full, WALKED_MAX documents at most; a page may then have fewer rows than were asked for, and a cursor
-that goes on behind what was looked at.
+of the files that nothing reads; the whole library is all of these, merged. A filter is answered in one of two ways.
+Where few documents have the rarest word, or the tag that is asked for, these are fetched and sorted. Where many have
+it, the order is walked until the page is full, WALKED_MAX documents at most; a page may then have fewer rows than were
+asked for, and a cursor that goes on behind what was looked at.
 """
 
 import json
@@ -33,7 +33,7 @@ from sqlalchemy import (
 from webapp.db import session
 from webapp.db.bounded import plan_by_indexes
 from webapp.documents.model import Document
-from webapp.library import filtered, folders, lookup, names
+from webapp.library import filtered, folders, lookup, names, tags
 from webapp.library.filtered import Wish
 from webapp.library.lookup import DocumentRow
 from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter, listed_as
@@ -168,6 +168,8 @@ def _filtered(order: _Order, wanted: Wish, folder: str | None, limit: int) -> _F
         return _first(order, _few(order, folders.having(order.org_id, folder, FEW), wanted, limit + 1), limit)
     if folder:
         wanted = replace(wanted, conditions=[*wanted.conditions, folders.is_within(folder)])
+    if wanted.tag and tags.are_few(order.org_id, wanted.tag, FEW):
+        return _first(order, _few(order, tags.having(order.org_id, wanted.tag, FEW), wanted, limit + 1), limit)
     if not wanted.words and not wanted.conditions:
         return _first(order, _walk(order, limit + 1), limit)
     rarest = names.rarest(order.org_id, wanted.words, FEW) if wanted.words else None

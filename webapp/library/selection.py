@@ -11,7 +11,7 @@ from webapp.db import session
 from webapp.db.bounded import COUNTED_MAX, Count, plan_by_indexes, up_to_most
 from webapp.documents.binned import in_library
 from webapp.documents.model import Document
-from webapp.library import filtered, folders, lookup, names
+from webapp.library import filtered, folders, lookup, names, tags
 from webapp.library.filtered import Wish
 from webapp.library.status_filter import StatusFilter, listed_as
 
@@ -39,7 +39,7 @@ def ids(org_id: UUID, wanted: Matching, *, after: UUID | None = None, limit: int
     if wish.is_nothing:
         return []
     words = wish.words
-    id_ = _few(org_id, wanted, words)
+    id_ = _few(org_id, wanted, wish)
     if id_ is None:
         # Most of them are meant, or at least one in some hundred: they are met soon.
         id_ = _documents.c.id
@@ -53,11 +53,14 @@ def ids(org_id: UUID, wanted: Matching, *, after: UUID | None = None, limit: int
     return list(session().scalars(found.order_by(id_).limit(limit)))
 
 
-def _few(org_id: UUID, wanted: Matching, words: Sequence[str]) -> ColumnElement[UUID] | None:
-    """Where few have one of the words, or this status: the ids of these."""
+def _few(org_id: UUID, wanted: Matching, wish: Wish) -> ColumnElement[UUID] | None:
+    """Where few have one of the words, the tag, or this status: the ids of these."""
+    words, tag = wish.words, wish.tag
     rarest = names.rarest(org_id, words, COUNTED_MAX) if words else None
     if rarest is not None and rarest.is_few:
         return names.having(org_id, rarest.word, COUNTED_MAX).c.document_id
+    if tag is not None and tags.are_few(org_id, tag, COUNTED_MAX):
+        return tags.having(org_id, tag, COUNTED_MAX).c.document_id
     if wanted.folder is not None and folders.are_few(org_id, wanted.folder, COUNTED_MAX):
         return folders.having(org_id, wanted.folder, COUNTED_MAX).c.document_id
     if wanted.status is None:
@@ -80,6 +83,10 @@ def count(org_id: UUID, wanted: Matching) -> Count:
         models = _other_models(org_id, wanted)
         if models is not None and not models:
             return Count()
+        if wish.tag and tags.are_few(org_id, wish.tag, COUNTED_MAX):
+            id_ = tags.having(org_id, wish.tag, COUNTED_MAX).c.document_id
+            matching = select(id_).where(_is_meant(id_, org_id, wanted), *filtered.fulfils(id_, wish.conditions))
+            return Count(session().scalar(select(func.count()).select_from(matching.subquery())) or 0)
         matching = select(Document.id).where(*_of_org(org_id, wanted, models), *wish.conditions)
         return Count.of(session().scalar(select(up_to_most(matching))))
     return _count_named(org_id, wanted, wish)

@@ -86,7 +86,8 @@ def _values(org_id: UUID, name: FilterName, begun: str) -> Sequence[str]:
     return _VALUES[name](org_id, begun.strip())[:SHOWN_MAX]
 
 
-def _tag_names(org_id: UUID, begun: str) -> list[str]:
+def tag_names(org_id: UUID, begun: str) -> list[str]:
+    """Names of tags that begin like this, in alphabetical order."""
     try:
         word = filters.tag_of(begun) if begun else ""
     except BadValue:
@@ -134,7 +135,7 @@ def _one_of(*values: str) -> Callable[[UUID, str], list[str]]:
 
 
 _VALUES: dict[FilterName, Callable[[UUID, str], list[str]]] = {
-    FilterName.TAG: _tag_names,
+    FilterName.TAG: tag_names,
     FilterName.KIND: _kinds,
     FilterName.IN: _file_names,
     FilterName.LANG: _languages,

@@ -1,18 +1,24 @@
 """Tags: names that people give to documents, by which they are found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Table, bindparam, delete, func, select
+from sqlalchemy import Subquery, Table, bindparam, delete, func, literal_column, or_, select
 from sqlalchemy.dialects import postgresql
 
+from webapp.batches import batches
 from webapp.clock import new_id
 from webapp.db import session
 from webapp.documents.tag_model import DocumentTag, Tag
-from webapp.search.filters import BadValue, plain_tag, tag_of
+from webapp.search.filters import TAG_DIVIDER, BadValue, plain_tag, tag_of
 
 TAGS_MAX = 50
+WITHIN_MAX = 5_000
+"""So many tags are looked for where one is asked for with all in it."""
+COLORS = ("blue", "yellow", "green", "brown", "red", "purple")
+_IDS_PER_STATEMENT = 500
 
 _tags = cast(Table, Tag.__table__)
 _document_tags = cast(Table, DocumentTag.__table__)
@@ -21,6 +27,14 @@ _document_tags = cast(Table, DocumentTag.__table__)
 _REMOVE = delete(_document_tags).where(
     *(_document_tags.c[name] == bindparam(f"the_{name}") for name in ("org_id", "document_id", "tag_id"))
 )
+
+
+@dataclass(frozen=True)
+class ShownTag:
+    """A tag as it is shown; without a color it is grey."""
+
+    name: str
+    color: str | None = None
 
 
 def named(names: Sequence[str], most: int | None = TAGS_MAX) -> dict[str, str]:
@@ -106,6 +120,42 @@ def known(org_id: UUID, most: int = 200) -> list[str]:
     return list(session().scalars(names))
 
 
+def within(org_id: UUID, word: str) -> list[UUID]:
+    """The ids of the tag that is compared as this, and of the tags in it."""
+    in_it = _tags.c.word.startswith(f"{word}{TAG_DIVIDER}", autoescape=True)
+    found = select(_tags.c.id).where(_tags.c.org_id == org_id, or_(_tags.c.word == word, in_it))
+    return list(session().scalars(found.order_by(_tags.c.id).limit(WITHIN_MAX)))
+
+
+def having(org_id: UUID, word: str, most: int) -> Subquery:
+    """The documents that have a tag or one in it, each once; some of them where they have it at more than `most`."""
+    dt = _document_tags.c
+    found = select(dt.document_id).where(dt.org_id == org_id, dt.tag_id.in_(within(org_id, word)))
+    some = found.limit(literal_column(str(most))).subquery()
+    return select(some.c.document_id).distinct().subquery()
+
+
+def are_few(org_id: UUID, word: str, few: int) -> bool:
+    """Whether a tag and those in it are given no more often than that."""
+    dt = _document_tags.c
+    found = select(dt.document_id).where(dt.org_id == org_id, dt.tag_id.in_(within(org_id, word)))
+    number = session().scalar(select(func.count()).select_from(found.limit(literal_column(str(few + 1))).subquery()))
+    return (number or 0) <= few
+
+
+def of_documents(org_id: UUID, document_ids: Collection[UUID]) -> dict[UUID, list[ShownTag]]:
+    """The tags of these documents in alphabetical order; documents without any are left out."""
+    of_them = select(DocumentTag.document_id, Tag.name, Tag.word, Tag.color).join(
+        DocumentTag, (DocumentTag.org_id == Tag.org_id) & (DocumentTag.tag_id == Tag.id)
+    )
+    found: dict[UUID, list[ShownTag]] = {}
+    for part in batches(document_ids, _IDS_PER_STATEMENT):
+        rows = session().execute(of_them.where(DocumentTag.org_id == org_id, DocumentTag.document_id.in_(part)))
+        for row in sorted(rows, key=lambda row: cast(str, row.word)):
+            found.setdefault(row.document_id, []).append(ShownTag(row.name, row.color))
+    return found
+
+
 def _ids(org_id: UUID, wanted: dict[str, str]) -> list[UUID]:
     _make(org_id, wanted)
     return [tag_id for tag_id, _ in _known_ids(org_id, wanted)]
@@ -122,6 +172,8 @@ def _known_ids(org_id: UUID, wanted: Mapping[str, str]) -> list[tuple[UUID, str]
     if not wanted:
         return []
     known = select(_tags.c.id, _tags.c.word).where(_tags.c.org_id == org_id, _tags.c.word.in_(wanted))
+    # Nobody deletes them before the documents have them.
+    known = known.with_for_update(read=True, key_share=True)
     return [(row.id, row.word) for row in session().execute(known)]
 
 

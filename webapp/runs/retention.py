@@ -16,6 +16,7 @@ from webapp.db.pruning import Prunable, Pruned
 from webapp.documents import model, spending
 from webapp.documents.ledger_model import ProviderCall
 from webapp.documents.operation_model import BulkOperation
+from webapp.documents.tag_model import TagChange
 from webapp.services import Services
 
 _log = logging.getLogger(__name__)
@@ -28,12 +29,14 @@ _DAY = 24 * 3600.0
 _events = cast(Table, model.RunEvent.__table__)
 _calls = cast(Table, ProviderCall.__table__)
 _operations = cast(Table, BulkOperation.__table__)
+_tag_changes = cast(Table, TagChange.__table__)
 # Runs themselves are never deleted.
 EVENTS = Prunable(_events, _events.c.created_at)
 # What was spent on a day stays known.
 CALLS = Prunable(_calls, _calls.c.created_at, kept=spending.LINE, keep=spending.keep_sums)
 # With what became of each document, so an operation can't be undone any more.
 OPERATIONS = Prunable(_operations, _operations.c.finished_at)
+TAG_CHANGES = Prunable(_tag_changes, _tag_changes.c.created_at)
 # Of today and yesterday no line is deleted, whatever the settings say: what may still be spent follows from them.
 _CALL_DAYS_LEAST = 2.0
 
@@ -46,6 +49,7 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
     pages: dict[str, tuple[float, Page]] = {
         "jobs": (settings.queue.job_retention_days, services.queue.prune),
         "operations": (settings.queue.job_retention_days, OPERATIONS.prune_page),
+        "tag changes": (settings.queue.job_retention_days, TAG_CHANGES.prune_page),
         "events": (settings.queue.event_retention_days, EVENTS.prune_page),
         "calls": (_call_days(settings.queue.call_retention_days), CALLS.prune_page),
         "audit": (settings.access.audit_retention_days, audit.PRUNABLE.prune_page),

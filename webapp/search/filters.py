@@ -12,6 +12,7 @@ from webapp.readers.filetypes import FILE_TYPES
 
 PAGES_MAX = 10**9
 TAG_CHARACTERS_MAX = 100
+TAG_DIVIDER = "/"
 
 
 class FilterName(StrEnum):
@@ -151,8 +152,12 @@ def state_of(value: str) -> str:
 
 
 def plain_tag(value: str) -> str:
-    """A tag's name, with spaces for what can't be quoted in a query: quotation marks and control characters."""
-    return " ".join(_UNQUOTABLE.sub(" ", value).split())
+    """A tag's name, with spaces for what can't be quoted in a query: quotation marks and control characters.
+
+    A slash divides a tag from the tags in it; without spaces around it, and with a name on both sides.
+    """
+    parts = (" ".join(part.split()) for part in _UNQUOTABLE.sub(" ", value).split(TAG_DIVIDER))
+    return TAG_DIVIDER.join(part for part in parts if part)
 
 
 def tag_of(value: str) -> str:

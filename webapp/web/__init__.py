@@ -46,6 +46,7 @@ from webapp.web.library import (
     field_pages,
     library_pages,
     reprocess_pages,
+    tag_pages,
     upload_pages,
 )
 from webapp.web.library.upload_seats import init_upload_seats
@@ -108,6 +109,7 @@ _PAGES = (
     stage_pages,
     suggestion_pages,
     table_file_pages,
+    tag_pages,
     throughput_pages,
     token_pages,
     upload_pages,

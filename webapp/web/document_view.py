@@ -15,9 +15,10 @@ from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import WAITS_FOR, JobQueue, JobSnapshot
 from webapp.jobs.states import JobStatus
 from webapp.jobs.takers import untaken
-from webapp.library import parts
+from webapp.library import parts, tags
 from webapp.library.lookup import DocumentRow
 from webapp.library.pictures import has_pictures
+from webapp.library.tags import ShownTag
 from webapp.library.unlocking import needs_password
 from webapp.runs import checkpoint
 from webapp.runs.stages import FIND_FIELDS, INDEX, first_stage, way_of
@@ -52,6 +53,7 @@ class DocumentView:
     """Why its job has to wait: a WaitReason, PAUSED, or WORKER where no living worker takes its stage."""
     container: str | None = None
     """The file name of the container that it lies in."""
+    tags: Sequence[ShownTag] = ()
 
     @property
     def id(self) -> UUID:
@@ -205,8 +207,8 @@ class DocumentView:
 
 
 def document_views(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[DocumentView]:
-    """The views of these rows, with one query for all their jobs, one for their containers where there are parts, and
-    one for their stages where a job waits.
+    """The views of these rows, with one query for all their jobs, one for their tags, one for their containers where
+    there are parts, and one for their stages where a job waits.
     """
     jobs = queue.live_of_runs([row.run.id for row in rows if row.run and _has_progress(row.document)])
     waiting = {job.stage for job in jobs.values() if job.status is JobStatus.PENDING}
@@ -214,6 +216,7 @@ def document_views(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[Documen
     nobodys = untaken_now(waiting) if waiting else set()
     found = [(row, jobs.get(row.run.id) if row.run else None) for row in rows]
     containers = _containers([row.document for row in rows])
+    tagged = _tags([row.document for row in rows])
     return [
         DocumentView(
             row.document,
@@ -221,6 +224,7 @@ def document_views(queue: JobQueue, rows: Sequence[DocumentRow]) -> list[Documen
             job,
             _waits_for(job, controls, nobodys),
             containers.get(row.document.parent_id) if row.document.parent_id else None,
+            tagged.get(row.document.id, ()),
         )
         for row, job in found
     ]
@@ -233,6 +237,13 @@ def _containers(documents: Sequence[Document]) -> dict[UUID, str]:
         return {}
     with reading(documents[0].org_id):
         return parts.container_names(documents[0].org_id, ids)
+
+
+def _tags(documents: Sequence[Document]) -> Mapping[UUID, Sequence[ShownTag]]:
+    if not documents:
+        return {}
+    with reading(documents[0].org_id):
+        return tags.of_documents(documents[0].org_id, [document.id for document in documents])
 
 
 def untaken_now(stages: Collection[str]) -> set[str]:

@@ -21,6 +21,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "upload.create": ("language", "bulk"),
     "reprocess.confirm": ("q", "folder", "status"),
     "reprocess.matching": ("q", "folder", "status"),
+    "tags.index": ("q",),
+    "tags.names": ("add",),
     "bin.show": ("cursor",),
     "deletion.remove": ("purge",),
     "document.show": ("part", "page", "view", "run", "passage", "words", "q"),

@@ -67,6 +67,7 @@ PARAMETERS: Mapping[str, Parameter] = {
 ELSEWHERE: Mapping[tuple[str, str], Parameter] = {
     ("jobs.index", "status"): Parameter("Jobs with this status; FAILED if left out.", _one_of(JobStatus)),
     ("jobs.index", "q"): Parameter("The id of a job or document, or a part of a file's name."),
+    ("tags.index", "q"): Parameter("Tags that have this in their names."),
     ("suggestions.show", "q"): Parameter("What has been typed."),
     ("answers.show", "q"): Parameter("The question."),
     ("page_view.show", "q"): Parameter("The query whose words are marked."),

@@ -15,6 +15,7 @@ from webapp.web.api import correction_answers as corrected
 from webapp.web.api import document_answers as docs
 from webapp.web.api import ops_answers as ops
 from webapp.web.api import search_answers as found
+from webapp.web.api import tag_answers as tagged
 from webapp.web.http_workers.requests import ClaimBody, FailBody, HeartbeatBody
 
 JSON = "application/json"
@@ -32,6 +33,14 @@ class DocumentChange(TypedDict):
     kind: NotRequired[str | None]
     note: NotRequired[Annotated[str, Meta(max_length=10_000)] | None]
     favourite: NotRequired[bool]
+
+
+class TagPatch(TypedDict):
+    """What a tag should be. Another tag of this name and this one become one with `merge`."""
+
+    name: NotRequired[Annotated[str, Meta(min_length=1, max_length=100)]]
+    color: NotRequired[str | None]
+    merge: NotRequired[bool]
 
 
 class Password(TypedDict):
@@ -143,6 +152,14 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "fields.workbook": Described("Download the fields of many documents as an Excel workbook", media=XLSX),
         "fields.lines": Described("Download the fields of many documents as JSON Lines", media="application/jsonl"),
     },
+    "Tags": {
+        "tags.index": Described("List the tags", tagged.TagsJson),
+        "tags.change": Described(
+            "Rename a tag, merge it with another, or give it a color", tagged.ChangedTagJson, body=TagPatch
+        ),
+        "tags.remove": Described("Delete a tag and the tags in it; the documents stay", tagged.DeletedTagJson),
+        "tags.undo": Described("Undo a change of a tag", status=204),
+    },
     "Search": {
         "search.show": Described("Search passages", found.SearchAnswerJson),
         "suggestions.show": Described("Complete a query", found.SuggestionsJson),
@@ -210,6 +227,10 @@ PAGES_ONLY = frozenset(
         "deletion.confirm_purge",
         "deletion.delete",
         "deletion.purge",
+        "tags.confirm_delete",
+        "tags.delete",
+        "tags.edit",
+        "tags.names",
         "document.details",
         "original.show",
         "doubts.say",

@@ -104,8 +104,13 @@ def change_tags(document_id: UUID) -> Response:
         raise Problem(422, detail=detail) from error
     except transitions.DocumentMissing as error:
         raise Problem(404) from error
+    is_of_row = request.form.get("from") == "library"
     if not fragments.wants_fragment():
-        return make_response(redirect(url_for("document.show", document_id=document_id, _anchor="tags"), 303))
+        page = url_for("document.show", document_id=document_id, _anchor="tags")
+        return make_response(redirect(url_for("library.index") if is_of_row else page, 303))
     with reading(org):
-        shown = {"tags": tags.of_document(org, document_id), "known_tags": tags.known(org)}
+        mine = tags.of_documents(org, [document_id]).get(document_id, [])
+        if is_of_row:
+            return fragments.replacing("library/_row_tags.html", document_id=document_id, tags=mine, is_changed=True)
+        shown = {"tags": mine, "known_tags": tags.known(org)}
         return fragments.replacing("document/_tags.html", document=get_document(document_id), is_changed=True, **shown)

@@ -329,7 +329,7 @@ def context_of(found: ShownResult) -> dict[str, Any]:
         "form_shows": details_form.shown(found.document),
         "kinds": sorted(KINDS),
         "bin_days": services().settings.limits.bin_days,
-        "tags": found.tags,
+        "tags": found.view.tags,
         "known_tags": found.known_tags,
         "page_counts": found.pages,
         "mend": offered(services().providers, found.document, found.reasons) if found.reasons else None,

@@ -63,7 +63,6 @@ class ShownResult:
     """Whether OCR read pages of it, of which a searchable PDF can be made."""
     pages_in_part: int = 0
     """How many pages were read in part."""
-    tags: Sequence[str] = ()
     known_tags: Sequence[str] = ()
     """Tags of the org, to be suggested."""
     reasons: Collection[str] = ()
@@ -92,7 +91,7 @@ class ShownResult:
 
     def json(self) -> dict[str, Any]:
         """All about the document, for programs."""
-        whole = {"counts": self.counts, "searchable_pdf": self.has_words, "tags": list(self.tags)}
+        whole = {"counts": self.counts, "searchable_pdf": self.has_words, "tags": [tag.name for tag in self.view.tags]}
         own = {name: {"found": fact.found, "by": fact.by, "at": fact.at} for name, fact in self.own_facts.items()}
         return {**document_json(self.view), **whole, "corrected": own}
 
@@ -139,7 +138,7 @@ def find(document_id: UUID) -> ShownResult:
             "chunks": passages.count(org, document_id),
             "connections": connections.count(org, document_id),
         }
-        tag_names, known_tags = tags.of_document(org, document_id), tags.known(org)
+        known_tags = tags.known(org)
         in_the_way = reasons(org, document_id) if view.document.is_partly_read else ()
         is_looking = published is not None and _is_looking(published.id)
         own = _own_facts(view.document)
@@ -150,7 +149,6 @@ def find(document_id: UUID) -> ShownResult:
         counts,
         has_words,
         in_part,
-        tag_names,
         known_tags,
         in_the_way,
         is_looking,
