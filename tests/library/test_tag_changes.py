@@ -83,7 +83,7 @@ def test_the_tree_counts_each_document_once(org: UUID) -> None:
     with transaction(org) as opened:
         row = next(row.document for row in grid.page(org).rows if row.document.filename == "c")
         binned = opened.get_one(Document, row.id)
-        binned.deleted_at, binned.deleted_with = now(), row.id  # type: ignore[assignment] # the database's clock
+        binned.deleted_at, binned.deleted_with = now(), row.id
     with reading(org):
         assert {node.name: node.count.number for node in tag_tree.tree(org, "TAX")} == {
             "Tax": 2, "tax/2025": 1, "tax/2025/car": 0, "taxi": 0,
