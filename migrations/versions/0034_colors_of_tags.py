@@ -1,7 +1,7 @@
 """Tags have colors and lie in each other; what was changed of them can be undone.
 
 Revision ID: 0034
-Revises: 0032
+Revises: 0033
 Create Date: 2026-11-20
 """
 
@@ -13,7 +13,7 @@ from alembic import op
 from webapp.db import Json, UtcDateTime
 
 revision = "0034"
-down_revision = "0032"
+down_revision = "0033"
 branch_labels = None
 depends_on = None
 

@@ -13,7 +13,7 @@ from tests.migrations.schema import schema_of
 @on_both
 def test_a_full_database_goes_forward_and_back(unmigrated: Flask) -> None:
     with unmigrated.app_context(), connections(unmigrated) as engine:
-        flask_migrate.upgrade(revision="0032")
+        flask_migrate.upgrade(revision="0033")
         with engine.begin() as connection:
             filled = Filled(connection)
             filled.fill(connection)
@@ -27,7 +27,7 @@ def test_a_full_database_goes_forward_and_back(unmigrated: Flask) -> None:
             assert {table: len(rows) for table, rows in filled.rows(connection).items()} == {
                 table: len(rows) for table, rows in before.items()
             }
-        flask_migrate.downgrade(revision="0032")
+        flask_migrate.downgrade(revision="0033")
         with engine.connect() as connection:
             assert schema_of(connection) == tables
 
@@ -35,7 +35,7 @@ def test_a_full_database_goes_forward_and_back(unmigrated: Flask) -> None:
 @on_both
 def test_names_become_tidy_and_equal_ones_become_one(unmigrated: Flask) -> None:
     with unmigrated.app_context(), connections(unmigrated) as engine:
-        flask_migrate.upgrade(revision="0032")
+        flask_migrate.upgrade(revision="0033")
         with engine.begin() as connection:
             Filled(connection).fill(connection)
         [(tag_id, org_id)] = found(engine, "SELECT id, org_id FROM tags LIMIT 1")
