@@ -144,11 +144,32 @@ def test_a_stopped_operation_changes_no_more(app: Flask, shelf: Program) -> None
         ({"action": "restore", "query": ""}, 422),
         ({"action": "delete", "ids": ["nonsense"]}, 422),
         ({"action": "delete", "query": "pages:many"}, 422),
+        ({"action": "delete", "query": "", "dry_run": "yes"}, 422),
+        ({"action": "delete", "query": "", "dry_run": 1}, 422),
+        ({"action": "delete", "query": "", "dry_run": None}, 422),
+        ({"action": "delete", "ids": [], "folder": "Tax"}, 422),
+        ({"action": "delete", "ids": [], "status": "failed"}, 422),
+        ({"action": "delete", "query": "\ud800"}, 422),
+        ({"action": "tag", "query": "", "tags": ["\udfff"]}, 422),
+        ({"action": "delete", "query": "", "folder": "\ud800"}, 422),
         ({"action": "delete", "query": "", "colour": "red"}, 400),
     ],
 )
 def test_a_wrong_request_is_refused(shelf: Program, body: dict[str, Any], status: int) -> None:
-    assert shelf.post("/bulk", json=body).status_code == status
+    answer = shelf.post("/bulk", data=json.dumps(body), content_type="application/json")
+    assert (answer.status_code, bool(read_json(answer)["detail"])) == (status, True)
+
+
+def test_as_many_ids_as_may_be_named_fit_into_a_request(app: Flask, shelf: Program, people: People) -> None:
+    [mine] = shelve(shelf, notes(0))
+    ids = [mine, *(str(new_id()) for _ in range(bulk.IDS_MAX - 1))]
+    assert read_json(shelf.post("/bulk", json={"action": "delete", "ids": ids, "dry_run": True}))["matched"] == 1
+    browser = people.browser()
+    question = browser.post("/bulk", {"action": "delete", "id": ids})
+    assert "Delete 1 document?" in question.text
+    assert question.text.count('name="id"') == bulk.IDS_MAX
+    assert browser.post("/bulk", {"action": "delete", "id": ids, "confirmed": "1"}).status_code == 303
+    assert shelf.post("/bulk", json={"action": "delete", "ids": [*ids, mine]}).status_code == 422
 
 
 def test_orgs_and_viewers_are_kept_out(app: Flask, shelf: Program, people: People) -> None:

@@ -1,4 +1,4 @@
-"""The states of documents and runs, and the names of what can happen to a run."""
+"""The states of documents, runs and operations, and the names of what can happen to a run."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -73,6 +73,21 @@ class RunTrigger(StrEnum):
 
 QUIET_TRIGGERS = (RunTrigger.REREAD, RunTrigger.REEMBED)
 """What happens to these runs is in the history alone, until they succeed."""
+
+
+class OperationState(StrEnum):
+    """How far an operation is."""
+
+    QUEUED = "QUEUED"
+    """Its job has not begun."""
+    RUNNING = "RUNNING"
+    """Some of its documents are done."""
+    SUCCEEDED = "SUCCEEDED"
+    """All documents were looked at; some may have failed."""
+    FAILED = "FAILED"
+    """Its job has failed for good."""
+    STOPPED = "STOPPED"
+    """A person has stopped it, or its job: what was done stays done."""
 
 
 class EventKind(StrEnum):

@@ -141,6 +141,7 @@ class Reset(_OfRun):
     status: JobStatus
     attempts: int
     locked_by: str | None
+    operation_id: UUID | None = None
 
 
 class StageQueue(Protocol):
@@ -262,6 +263,9 @@ class JobQueue(WorkerQueue, Protocol):
 
     def cancel_runs(self, run_ids: Sequence[UUID]) -> int:
         """End the live jobs of several runs as CANCELLED."""
+
+    def cancel_job(self, job_id: UUID) -> bool:
+        """End a job as CANCELLED, without a run; False where it had ended."""
 
     def get(self, job_id: UUID) -> JobSnapshot | None:
         """One job; None where there is none that this transaction may see."""

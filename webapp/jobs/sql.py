@@ -162,6 +162,10 @@ class SqlJobQueue(Claims):
         with _scoped(transaction) as (connection, org):
             return len(connection.execute(statements.CANCEL_RUNS, {"runs": list(run_ids), "org": org}).all())
 
+    def cancel_job(self, job_id: UUID) -> bool:
+        with _scoped(transaction) as (connection, org):
+            return connection.execute(statements.CANCEL_JOB, {"job": job_id, "org": org}).first() is not None
+
     # Reads.
 
     def get(self, job_id: UUID) -> JobSnapshot | None:
@@ -375,4 +379,4 @@ def _job(row: AnyRow) -> JobSnapshot:
 
 def _reset(row: AnyRow) -> Reset:
     worker = row.error_log[-1]["worker"]
-    return Reset(row.id, row.org_id, run_of(row), JobStatus(row.status), row.attempts, worker)
+    return Reset(row.id, row.org_id, run_of(row), JobStatus(row.status), row.attempts, worker, row.operation_id)

@@ -206,6 +206,7 @@ def _taken_back(*conditions: ColumnElement[bool]) -> ReturningUpdate[Any]:
         jobs.c.org_id,
         jobs.c.document_id,
         jobs.c.run_id,
+        jobs.c.operation_id,
         jobs.c.status,
         jobs.c.attempts,
         # The row no longer names its worker, but its newest error does.
@@ -250,6 +251,8 @@ WAKE = update(jobs).where(jobs.c.id.in_(_all(jobs.c.org_id == _org, _waits_longe
 WAKE = WAKE.values(available_at=now(), wakes_at=None).returning(jobs.c.id)
 CANCEL_RUN = _of_run(_LIVE).values(status=JobStatus.CANCELLED, **_ENDED)
 CANCEL_RUNS = _of_run(_LIVE, jobs.c.run_id.in_(bindparam("runs", expanding=True)))
+CANCEL_JOB = update(jobs).where(jobs.c.id == _job, _in_scope, _LIVE).returning(jobs.c.id)
+CANCEL_JOB = CANCEL_JOB.values(status=JobStatus.CANCELLED, **_ENDED)
 CANCEL_RUNS = CANCEL_RUNS.values(status=JobStatus.CANCELLED, **_ENDED)
 FAIL_RUN = _of_run(_LIVE).values(
     status=JobStatus.FAILED,

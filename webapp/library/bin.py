@@ -137,22 +137,37 @@ def restore(queue: JobQueue, org_id: UUID, document_id: UUID, max_attempts: int)
 
 
 def restore_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempts: int) -> dict[UUID, Restored]:
-    """The same for several, with what became of each."""
+    """The same for several, with what became of each. A container comes before what was deleted out of it."""
     with transaction(org_id):
-        found = dict.fromkeys(ids, Restored.NOT_THERE) | _whether(org_id, ids)
-        roots = [each for each, outcome in found.items() if outcome is Restored.DONE]
-        d = _documents.c
-        with_them = d.org_id == org_id, d.deleted_with.in_(roots), d.deleted_at.is_not(None)
-        back = list(session().scalars(select(d.id).where(*with_them).order_by(d.id)))
-        cancelled = bin_runs.cancelled_with(back)
-        values = {"deleted_at": None, "deleted_by": None, "deleted_with": None, "updated_at": d.updated_at}
-        session().execute(update(_documents).where(*with_them).values(values))
-        names.remember(org_id, back)
-        hidden.show(org_id, back)
-        failures.take_up(back)
-        bin_runs.go_on(queue, cancelled, max_attempts)
-        _connect_again(queue, org_id, back, max(_CONNECT_ATTEMPTS, max_attempts))
+        found = dict.fromkeys(ids, Restored.NOT_THERE)
+        left = list(ids)
+        while left:
+            found |= _whether(org_id, left)
+            roots = [each for each in left if found[each] is Restored.DONE]
+            _bring_back(queue, org_id, roots, max_attempts)
+            left = [each for each in left if found[each] is Restored.IN_CONTAINER] if roots else []
         return found
+
+
+def _bring_back(queue: JobQueue, org_id: UUID, roots: Sequence[UUID], max_attempts: int) -> None:
+    d = _documents.c
+    with_them = d.org_id == org_id, d.deleted_with.in_(roots), d.deleted_at.is_not(None)
+    back = list(session().scalars(select(d.id).where(*with_them).order_by(d.id)))
+    cancelled = bin_runs.cancelled_with(back)
+    values = {"deleted_at": None, "deleted_by": None, "deleted_with": None, "updated_at": d.updated_at}
+    session().execute(update(_documents).where(*with_them).values(values))
+    names.remember(org_id, back)
+    hidden.show(org_id, back)
+    failures.take_up(back)
+    bin_runs.go_on(queue, cancelled, max_attempts)
+    _connect_again(queue, org_id, back, max(_CONNECT_ATTEMPTS, max_attempts))
+
+
+def deleted_times(org_id: UUID, ids: Collection[UUID]) -> dict[UUID, datetime]:
+    """When those of these documents were deleted that lie in the bin."""
+    d = _documents.c
+    rows = select(d.id, d.deleted_at).where(d.org_id == org_id, d.id.in_(ids), d.deleted_at.is_not(None))
+    return {row.id: row.deleted_at for row in session().execute(rows)}
 
 
 def _whether(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Restored]:

@@ -10,20 +10,23 @@ from enum import StrEnum
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Table, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, Table, func, insert, select, update
 
-from webapp.clock import new_id, now
+from webapp.batches import batches
+from webapp.clock import new_id
 from webapp.db import session, transaction
 from webapp.db.bounded import COUNTED_MAX, Count
 from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.documents.operation_model import BulkOperation, OperationItem
+from webapp.documents.states import OperationState
 from webapp.jobs.queue import JobQueue, NewJob
 from webapp.jobs.states import Priority
-from webapp.library import bulk_actions, selection
-from webapp.library.bulk_actions import BulkWork
+from webapp.library import batch_bounds, bulk_actions, selection
+from webapp.library.bulk_actions import BulkWork, Change
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
+from webapp.runs import operations
 from webapp.runs.stages import BULK, EXPORT
 
 _operations, _items = cast(Table, BulkOperation.__table__), cast(Table, OperationItem.__table__)
@@ -35,6 +38,8 @@ BATCH = 100
 _FEW = 200
 # Its attempts are lost with processes alone: what went wrong with a document is said at that document.
 _ATTEMPTS = 25
+_IDS_PER_STATEMENT = 500
+_ENDED_EARLY = (OperationState.STOPPED, OperationState.FAILED)
 
 
 class BulkAction(StrEnum):
@@ -54,21 +59,6 @@ _UNDONE_BY = {
     BulkAction.DELETE: BulkAction.RESTORE,
     BulkAction.RESTORE: BulkAction.DELETE,
 }
-
-
-class OperationState(StrEnum):
-    """How far an operation is."""
-
-    QUEUED = "QUEUED"
-    """Its job has not begun."""
-    RUNNING = "RUNNING"
-    """Some of its documents are done."""
-    SUCCEEDED = "SUCCEEDED"
-    """All documents were looked at; some may have failed."""
-    FAILED = "FAILED"
-    """Its job has failed for good."""
-    STOPPED = "STOPPED"
-    """A person has stopped it: what was done stays done."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +103,7 @@ def count(org_id: UUID, request: BulkRequest) -> Count:
     """How many documents are meant."""
     if request.ids is None:
         return selection.count(org_id, request.matching)
-    number = 0
-    for start in range(0, len(request.ids), BATCH):
-        number += len(_there(org_id, request.action, list(request.ids[start : start + BATCH])))
+    number = sum(len(_there(org_id, request.action, part)) for part in batches(request.ids, _IDS_PER_STATEMENT))
     return Count(min(number, COUNTED_MAX), number > COUNTED_MAX)
 
 
@@ -129,21 +117,40 @@ def begin(queue: JobQueue, org_id: UUID, request: BulkRequest, by: str) -> UUID:
 def undo(queue: JobQueue, org_id: UUID, operation_id: UUID, by: str) -> UUID | None:
     """Queue an operation that undoes another; None where it can't be undone, has not ended, or was undone already."""
     with transaction(org_id):
-        row = _row(org_id, operation_id, is_locked=True)
+        row = operations.row_of(org_id, operation_id, is_locked=True)
         if row is None or not may_be_undone(org_id, row):
             return None
-        of_it = _items.c.org_id == org_id, _items.c.operation_id == operation_id, _items.c.error.is_(None)
-        number = session().scalar(select(func.count()).select_from(_items).where(*of_it)) or 0
+        number = session().scalar(select(func.count()).select_from(_left(org_id, operation_id).subquery())) or 0
         action = _UNDONE_BY[BulkAction(row.action)]
         return _add(queue, org_id, action, number, by, wanted={}, undo_of=operation_id)
 
 
 def may_be_undone(org_id: UUID, row: Any) -> bool:
-    """Whether an operation has changed documents in a way that can be undone, and nobody has done so."""
+    """Whether an operation has changed documents in a way that can be undone, and nobody has done so.
+
+    What is left of an undo that was stopped, or has failed, can be undone by another one.
+    """
     if row.action not in _UNDONE_BY or row.finished_at is None or row.done == row.failed:
         return False
-    undone = select(_operations.c.id).where(_operations.c.org_id == org_id, _operations.c.undo_of == row.id)
+    o = _operations.c
+    undone = select(o.id).where(o.org_id == org_id, o.undo_of == row.id, o.state.not_in(_ENDED_EARLY))
     return session().scalar(undone) is None
+
+
+def _left(org_id: UUID, operation_id: UUID, undoing: UUID | None = None) -> Select[UUID]:
+    """The documents that an operation has changed, without those that an earlier undo has changed back."""
+    o, i, other = _operations.c, _items.c, _items.alias("other").c
+    earlier = select(o.id).where(o.org_id == org_id, o.undo_of == operation_id)
+    if undoing is not None:
+        earlier = earlier.where(o.id != undoing)
+    undos = list(session().scalars(earlier))
+    found = select(i.document_id).where(i.org_id == org_id, i.operation_id == operation_id, i.error.is_(None))
+    if not undos:
+        return found
+    undone = select(other.document_id).where(
+        other.operation_id.in_(undos), other.document_id == i.document_id, other.error.is_(None)
+    )
+    return found.where(~undone.exists())
 
 
 def _add(
@@ -173,23 +180,28 @@ def _add(
 
 
 def find(queue: JobQueue, org_id: UUID, operation_id: UUID) -> Any:
-    """An operation's row and its state, which is FAILED where its job is; None where there is none."""
-    row = _row(org_id, operation_id)
-    if row is None:
-        return None
-    state = OperationState(row.state)
-    if row.finished_at is None:
-        job = queue.get(row.job_id)
-        state = OperationState.FAILED if job is None or job.completed_at is not None else state
-    return row, state
+    """An operation's row, and whether it can be resumed; None where there is none."""
+    row = operations.row_of(org_id, operation_id)
+    return None if row is None else (row, operations.may_resume(queue, org_id, row))
 
 
-def failures(org_id: UUID, operation_id: UUID, limit: int) -> list[tuple[UUID, str, str]]:
-    """The first documents that an operation could not change: id, file name and the code of the reason."""
+@dataclass(frozen=True)
+class Failure:
+    """A document that an operation could not change, and the code of the reason."""
+
+    id: UUID
+    filename: str
+    reason: str
+    is_binned: bool
+
+
+def failures(org_id: UUID, operation_id: UUID, limit: int) -> list[Failure]:
+    """The first documents that an operation could not change."""
     of_it = _items.c.org_id == org_id, _items.c.operation_id == operation_id, _items.c.error.is_not(None)
-    rows = select(_items.c.document_id, _documents.c.filename, _items.c.error)
+    rows = select(_items.c.document_id, _documents.c.filename, _items.c.error, _documents.c.deleted_at.is_not(None))
     rows = rows.join(_documents, _documents.c.id == _items.c.document_id).where(*of_it)
-    return [(row[0], row[1], row[2]) for row in session().execute(rows.order_by(_items.c.document_id).limit(limit))]
+    found = session().execute(rows.order_by(_items.c.document_id).limit(limit))
+    return [Failure(row[0], row[1], row[2], bool(row[3])) for row in found]
 
 
 def newest(org_id: UUID, limit: int) -> Sequence[Any]:
@@ -201,47 +213,60 @@ def newest(org_id: UUID, limit: int) -> Sequence[Any]:
 def stop(org_id: UUID, operation_id: UUID) -> bool:
     """End an operation after the batch that is being done; False where it had ended."""
     with transaction(org_id):
-        return _end(org_id, operation_id, OperationState.STOPPED)
-
-
-def _end(org_id: UUID, operation_id: UUID, state: OperationState) -> bool:
-    o = _operations.c
-    change = update(_operations).where(o.org_id == org_id, o.id == operation_id, o.finished_at.is_(None))
-    return session().execute(change.values(state=state, finished_at=now()).returning(o.id)).first() is not None
+        return operations.end(org_id, operation_id, OperationState.STOPPED)
 
 
 def do_batch(queue: JobQueue, max_attempts: int, org_id: UUID, operation_id: UUID, after: UUID | None) -> UUID | None:
     """Do the next batch behind this document, in the caller's transaction; the last one of it, None at the end."""
-    row = _row(org_id, operation_id, is_locked=True)
+    row = operations.row_of(org_id, operation_id, is_locked=True)
     if row is None or row.finished_at is not None:
         return None
     ids = _next(org_id, row, after)
     if not ids:
-        _end(org_id, operation_id, OperationState.SUCCEEDED)
+        operations.end(org_id, operation_id, OperationState.SUCCEEDED)
         return None
     action = BulkAction(row.action)
-    undos = _undos(org_id, row.undo_of, ids) if row.undo_of else {}
     there = _there(org_id, action, ids, row.created_at)
+    some = _bounded(org_id, action, there)
+    last = ids[-1] if len(some) == len(there) else some[-1]
     work = BulkWork(queue, org_id, max_attempts, row.requested_by)
-    changes = bulk_actions.apply(work, action, there, row.wanted.get("tags", ()), undos)
+    if row.undo_of:
+        looked_at = [each for each in ids if each <= last]
+        changes = bulk_actions.undo(work, action, some, _undos(org_id, row.undo_of, looked_at))
+    else:
+        looked_at = list(some)
+        changes = bulk_actions.apply(work, action, some, row.wanted.get("tags", ()))
+    _note(org_id, row, len(looked_at), changes)
+    return last
+
+
+def _bounded(org_id: UUID, action: BulkAction, ids: Sequence[UUID]) -> Sequence[UUID]:
+    match action:
+        case BulkAction.DELETE:
+            return batch_bounds.of_library(org_id, ids)
+        case BulkAction.RESTORE:
+            return batch_bounds.of_bin(org_id, ids)
+    return ids
+
+
+def _note(org_id: UUID, row: Any, looked_at: int, changes: Mapping[UUID, Change]) -> None:
+    """Write down what became of each document, and the numbers."""
     if changes:
-        own: dict[str, Any] = {"org_id": org_id, "operation_id": operation_id}
+        own: dict[str, Any] = {"org_id": org_id, "operation_id": row.id}
         session().execute(
             insert(_items),
             [own | {"document_id": id_, "undo": each.undo, "error": each.error} for id_, each in changes.items()],
         )
     failed = sum(each.error is not None for each in changes.values())
-    change = update(_operations).where(_operations.c.id == operation_id)
-    numbers = {"done": row.done + len(there), "failed": row.failed + failed}
+    change = update(_operations).where(_operations.c.id == row.id)
+    numbers = {"done": row.done + looked_at, "failed": row.failed + failed}
     session().execute(change.values(**numbers, state=OperationState.RUNNING))
-    return ids[-1]
 
 
 def _next(org_id: UUID, row: Any, after: UUID | None) -> list[UUID]:
     """The next documents in the order of their ids."""
     if row.undo_of is not None:
-        of_it = _items.c.org_id == org_id, _items.c.operation_id == row.undo_of, _items.c.error.is_(None)
-        found = select(_items.c.document_id).where(*of_it)
+        found = _left(org_id, row.undo_of, row.id)
         if after is not None:
             found = found.where(_items.c.document_id > after)
         return list(session().scalars(found.order_by(_items.c.document_id).limit(BATCH)))
@@ -265,9 +290,3 @@ def _undos(org_id: UUID, operation_id: UUID, ids: Sequence[UUID]) -> dict[UUID, 
     of_it = _items.c.org_id == org_id, _items.c.operation_id == operation_id, _items.c.document_id.in_(ids)
     rows = session().execute(select(_items.c.document_id, _items.c.undo).where(*of_it))
     return {row.document_id: row.undo or {} for row in rows}
-
-
-def _row(org_id: UUID, operation_id: UUID, *, is_locked: bool = False) -> Any:
-    o = _operations.c
-    found = select(_operations).where(o.org_id == org_id, o.id == operation_id)
-    return session().execute(found.with_for_update() if is_locked else found).one_or_none()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ class Change:
 
 
 _Changes = dict[UUID, Change]
-TOO_MANY_TAGS, IN_WORK, GONE = "too_many_tags", "in_work", "gone"
+TOO_MANY_TAGS, IN_WORK, GONE, CHANGED_SINCE = "too_many_tags", "in_work", "gone", "changed_since"
 
 
 @dataclass(frozen=True)
@@ -37,38 +38,58 @@ class BulkWork:
     by: str
 
 
-def apply(
-    work: BulkWork,
-    action: str,
-    ids: Sequence[UUID],
-    names: Sequence[str],
-    undos: Mapping[UUID, Mapping[str, Any]],
-) -> _Changes:
-    """Change these documents; those that were as they should be already have no entry.
-
-    `undos` says for each document what is to be undone.
-    """
+def apply(work: BulkWork, action: str, ids: Sequence[UUID], names: Sequence[str]) -> _Changes:
+    """Change these documents; those that were as they should be already have no entry."""
     match action:
         case "delete":
-            return {each: Change({}) for each in library_bin.delete_many(work.queue, work.org_id, ids, work.by)}
+            return _deleted(work, ids)
         case "restore":
             return _restored(work, ids)
         case "reprocess":
             return {each: _again(work, each) for each in ids}
-    wanted = {
-        each: undos[each].get("tags", ()) if each in undos else names
-        for each in of_documents.lock_many(work.org_id, ids)
-    }
-    changed = tags.change_many(work.org_id, wanted, is_added=action == "tag")
-    return {
-        each: Change(error=TOO_MANY_TAGS) if found is None else Change({"tags": found})
-        for each, found in changed.items()
-    }
+    return _tagged(work, dict.fromkeys(ids, names), is_added=action == "tag")
+
+
+def undo(work: BulkWork, action: str, ids: Sequence[UUID], undos: Mapping[UUID, Mapping[str, Any]]) -> _Changes:
+    """Change these documents back by this action; `undos` says for each how, also for those that can't be meant now.
+
+    A document that is no longer as it was left, because somebody has changed it since, is left alone.
+    """
+    match action:
+        case "delete":
+            changes = {each: Change({}) for each in ids} | _deleted(work, ids)
+        case "restore":
+            times = library_bin.deleted_times(work.org_id, ids)
+            changes = _restored(work, [each for each in ids if _is_as_left(undos[each], times.get(each))])
+        case _:
+            wanted = {each: undos[each].get("tags", ()) for each in ids}
+            changes = _tagged(work, wanted, is_added=action == "tag")
+    return {each: Change(error=CHANGED_SINCE) for each in undos} | changes
+
+
+def _is_as_left(undo: Mapping[str, Any], deleted_at: datetime | None) -> bool:
+    """Whether it lies in the bin since that deletion, and not since a later one."""
+    return deleted_at is not None and undo.get("deleted_at") == deleted_at.isoformat()
+
+
+def _deleted(work: BulkWork, ids: Sequence[UUID]) -> _Changes:
+    gone = library_bin.delete_many(work.queue, work.org_id, ids, work.by)
+    times = library_bin.deleted_times(work.org_id, gone)
+    return {each: Change({"deleted_at": times[each].isoformat()}) for each in gone}
 
 
 def _restored(work: BulkWork, ids: Sequence[UUID]) -> _Changes:
     found = library_bin.restore_many(work.queue, work.org_id, ids, work.max_attempts)
     return {each: Change({}) if outcome is Restored.DONE else Change(error=outcome) for each, outcome in found.items()}
+
+
+def _tagged(work: BulkWork, wanted: Mapping[UUID, Sequence[str]], *, is_added: bool) -> _Changes:
+    there = {each: wanted[each] for each in of_documents.lock_many(work.org_id, wanted)}
+    changed = tags.change_many(work.org_id, there, is_added=is_added)
+    return {
+        each: Change(error=TOO_MANY_TAGS) if found is None else Change({"tags": found})
+        for each, found in changed.items()
+    }
 
 
 def _again(work: BulkWork, document_id: UUID) -> Change:

@@ -23,7 +23,7 @@ from webapp.library.status_filter import StatusFilter, listed_as
 from webapp.readers.filetypes import FILE_TYPES
 from webapp.search import filters
 from webapp.search.filters import FilterName
-from webapp.search.grammar import Filter, ParsedQuery, Phrase, Term, TermGroup, parse
+from webapp.search.grammar import Filter, Mistake, MistakeCode, ParsedQuery, Phrase, Term, TermGroup, parse
 
 _documents = cast(Table, Document.__table__)
 Conditions = Sequence[ColumnElement[bool]]
@@ -47,7 +47,7 @@ def wish(org_id: UUID, text: str) -> Wish:
     """Read what was typed into the library's filter; Mistake where it is wrong."""
     query = parse(text)
     loose = [group for group in query.contents if not group.is_excluded and len(group.terms) == 1]
-    words = names.query_words(" ".join(_text(group.terms[0]) for group in loose))
+    words = _words(" ".join(_text(group.terms[0]) for group in loose))
     others = [group for group in query.groups if group not in loose or isinstance(group.terms[0], Phrase)]
     is_nothing = bool(text.strip()) and not query.groups
     return Wish(words, conditions(org_id, others), _tag_of_all(query), is_nothing)
@@ -110,9 +110,17 @@ def _text(term: Term) -> str:
     return term.value if isinstance(term, Filter) else term.text
 
 
+def _words(text: str) -> list[str]:
+    """All words that a name must have; Mistake where they are more than a name has: none is left out."""
+    words = names.query_words(text)
+    if len(words) > names.QUERY_WORDS_MAX:
+        raise Mistake(MistakeCode.TOO_MANY_TERMS, 1)
+    return words
+
+
 def _named(org_id: UUID, value: str) -> ColumnElement[bool]:
     """Of whose name or title each of these words begins a word."""
-    words = names.query_words(value)
+    words = _words(value)
     return and_(*names.has_all(org_id, _documents.c.id, words)) if words else false()
 
 

@@ -39,7 +39,9 @@ from webapp.documents.model import Document, DocumentWord
 
 WORDS_PER_DOCUMENT_MAX = 60
 WORD_CHARACTERS_MAX = 64
-QUERY_WORDS_MAX = 8
+# A document has no more words than that.
+QUERY_WORDS_MAX = WORDS_PER_DOCUMENT_MAX
+_COUNTED_WORDS_MAX = 8
 INSIDE_LEAST = 3
 _IDS_PER_STATEMENT = 500
 
@@ -74,8 +76,7 @@ def query_words(query: str) -> list[str]:
     """What somebody typed, as beginnings of words that must all be there. Empty where there is no letter or digit."""
     found = dict.fromkeys(_folded(_RUN.findall(_plain(query))))
     # "inv" says nothing beside "invoice".
-    telling = [word for word in found if not any(other != word and other.startswith(word) for other in found)]
-    return telling[:QUERY_WORDS_MAX]
+    return [word for word in found if not any(other != word and other.startswith(word) for other in found)]
 
 
 def looks_inside(word: str) -> bool:
@@ -141,7 +142,11 @@ class Rarest:
 
 
 def rarest(org_id: UUID, wanted: Sequence[str], few: int) -> Rarest:
-    """Which of these words is best looked up: the occurrences of each are counted, up to `few`."""
+    """Which of these words is best looked up: the occurrences of each are counted, up to `few`.
+
+    Of many words those that are long are asked for: they occur least.
+    """
+    wanted = sorted(wanted, key=len, reverse=True)[:_COUNTED_WORDS_MAX]
     numbers = dict(zip(wanted, session().execute(_places(org_id, wanted, few + 1)).one(), strict=True))
     # Only where few begin with it: to find all that have it inside costs most where these are many.
     for word in wanted:

@@ -18,7 +18,7 @@ from webapp.jobs.queue import JobError, JobQueue, JobSnapshot, Lease, NewJob, Re
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus, Priority
 from webapp.provider_errors import BadInput, ProviderError, RateLimited
-from webapp.runs import transitions
+from webapp.runs import operations, transitions
 from webapp.runs.abandoned_calls import abandon_calls
 from webapp.runs.checkpoint import inherited
 from webapp.runs.stages import first_stage
@@ -44,6 +44,7 @@ class JobRefusal(StrEnum):
     UNKNOWN = "unknown"
     NOT_FAILED = "not_failed"
     NOT_NEWEST = "not_newest"
+    OPERATION_CHANGED = "operation_changed"
     ENDED = "ended"
 
 
@@ -224,15 +225,16 @@ def cancel_run(queue: JobQueue, org_id: UUID, document_id: UUID, run_id: UUID, b
 
 
 def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = None) -> JobRefusal | None:
-    """Cancel a job with its run; where the run has succeeded already, the job alone."""
+    """Cancel a job with its run, or stop its operation; where the run has succeeded already, the job alone."""
     with transaction(org_id):
         job = queue.get(job_id)
         if job is None or job.org_id != org_id:
             return JobRefusal.UNKNOWN
         run = job.run
-        if run and (cancel_run(queue, org_id, run.document_id, run.id, by) or queue.cancel_run(run.id)):
-            return None
-        return JobRefusal.ENDED
+        if run is None:
+            return None if operations.cancel(queue, job) else JobRefusal.ENDED
+        is_cancelled = cancel_run(queue, org_id, run.document_id, run.id, by) or queue.cancel_run(run.id)
+        return None if is_cancelled else JobRefusal.ENDED
 
 
 def reset_silent(queue: JobQueue, silent_seconds: float) -> list[Reset]:
@@ -261,6 +263,7 @@ def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobErro
         abandon_calls([one.job_id for one in found if one.status is JobStatus.FAILED])
         for one in found:
             if one.run is None:
+                operations.follow(one.org_id, one.operation_id, one.status)
                 continue
             details = {"attempt": one.attempts, "worker": one.locked_by, "code": error.code}
             ids = (one.org_id, one.run.document_id, one.run.id)
@@ -274,7 +277,7 @@ def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobErro
 def retry_job(
     queue: JobQueue, org_id: UUID, job_id: UUID, max_attempts: int, *, by: str, priority: int | None = None
 ) -> UUID | JobRefusal:
-    """Queue a run that goes on where a failed job stopped; ten clicks make one run.
+    """Queue a run that goes on where a failed job stopped, or another job of an operation; ten clicks make one.
 
     Its priority is the failed job's, unless another one is given: many retries must not delay a person.
     The run's timeline says who asked for it (`by`).
@@ -283,10 +286,12 @@ def retry_job(
     """
     with transaction(org_id):
         job = queue.get(job_id)
-        if job is None or job.org_id != org_id or job.run is None:
+        if job is None or job.org_id != org_id:
             return JobRefusal.UNKNOWN
         if job.status is not JobStatus.FAILED:
             return JobRefusal.NOT_FAILED
+        if job.run is None:
+            return operations.retry(queue, job, by) or JobRefusal.OPERATION_CHANGED
         document_id = job.run.document_id
         transitions.lock(document_id, org_id)
         if transitions.newest_of(document_id) != job.run.id:
@@ -362,6 +367,7 @@ def end_from_outside(
 def fail_follower(queue: JobQueue, lease: Lease, error: JobError) -> None:
     """End a job as FAILED that follows a run which has succeeded. LeaseLost."""
     queue.fail(lease, error, permanent=True)
+    operations.follow(lease.org_id, lease.operation_id, JobStatus.FAILED)
     _after_failure(queue, lease.run, None)
 
 
@@ -369,6 +375,8 @@ def _fail(queue: JobQueue, lease: Lease, failure_type: FailureType, error: JobEr
     if lease.run is not None:
         ended = transitions.fail(lease.run.id, failure_type, error.code, scrubbed(error.message))
         _after_failure(queue, lease.run, ended)
+    else:
+        operations.follow(lease.org_id, lease.operation_id, JobStatus.FAILED)
 
 
 def _after_failure(queue: JobQueue, run: LiveRun | None, ended: Ended | None) -> None:

@@ -7,8 +7,9 @@ refuse is handed to it at once.
 import re
 
 HEAD_BYTES_MAX = 64 * 1024
-# The limit of a form. A larger body is a file, which the application reads block by block.
-BODY_BYTES_MAX = 256 * 1024
+# The limit of a form: one with ten thousand ids is the largest. A larger body is a file, which the application reads
+# block by block.
+BODY_BYTES_MAX = 512 * 1024
 
 _END_OF_HEAD = b"\r\n\r\n"
 _LINE_BYTES_MAX = 8190

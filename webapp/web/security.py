@@ -9,6 +9,7 @@ from werkzeug.exceptions import SecurityError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from webapp.config import Settings
+from webapp.serving.arrival import BODY_BYTES_MAX
 from webapp.serving.inflow import ENVIRON_KEY, Inflow
 from webapp.web import cookies
 from webapp.web.access import current_user, services
@@ -20,7 +21,7 @@ from webapp.web.library import uploads
 _PROBES = frozenset({"health.healthz", "health.readyz"})
 # Where programs send what they made of a document.
 _RESULTS = "http_worker.put_result"
-FORM_BYTES_MAX = 256 * 1024
+FORM_BYTES_MAX = BODY_BYTES_MAX
 # Browsers know names under .localhost by themselves. Under a name of its own Docmill shares no cookies with
 # whatever else listens on this machine, since cookies know no ports.
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1", "docmill.localhost")

@@ -12,8 +12,9 @@ from webapp.clock import after, now
 from webapp.db import session
 from webapp.documents.blob_layout import export_folder
 from webapp.documents.operation_model import BulkOperation, OperationItem
+from webapp.documents.states import OperationState
 from webapp.jobs.model import Job
-from webapp.library.bulk import BulkAction, BulkRequest, OperationState
+from webapp.library.bulk import BulkAction, BulkRequest
 from webapp.library.exports.parts import ExportWish, WholeExport, WrittenPart
 
 _operations, _items = cast(Table, BulkOperation.__table__), cast(Table, OperationItem.__table__)

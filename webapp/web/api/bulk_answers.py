@@ -5,7 +5,8 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from webapp.library.bulk import BulkAction, OperationState
+from webapp.documents.states import OperationState
+from webapp.library.bulk import BulkAction
 from webapp.web.api.document_answers import Cursor, Time
 
 
@@ -100,6 +101,7 @@ class BulkOperationJson(TypedDict):
     file: Annotated[ExportedFileJson | None, Meta(description="Of an export that has succeeded, while it is kept.")]
     undo_of: UUID | None
     may_undo: bool
+    may_resume: bool
     requested_by: str | None
     created_at: Time
     finished_at: Time | None

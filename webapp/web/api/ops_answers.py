@@ -89,10 +89,10 @@ class WholeJobJson(JobJson):
 
 
 class NamedJobJson(TypedDict):
-    """The job that was retried."""
+    """The job that was retried; one of an operation has no document."""
 
     id: UUID
-    document_id: UUID
+    document_id: UUID | None
 
 
 class QueuedRunJson(TypedDict):
@@ -103,10 +103,10 @@ class QueuedRunJson(TypedDict):
 
 
 class RetriedJson(TypedDict):
-    """A job that was retried, and the new run."""
+    """A job that was retried, and the new run; an operation goes on without one."""
 
     job: NamedJobJson
-    run: QueuedRunJson
+    run: QueuedRunJson | None
 
 
 class RetriedManyJson(TypedDict):

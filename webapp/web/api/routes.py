@@ -145,6 +145,7 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "bulk.show": Described("Get how far a change to many documents is", bulk.BulkOperationJson),
         "export.download": Described("Download the file of an export", media="application/zip"),
         "bulk.stop": Described("Stop a change to many documents", bulk.BulkOperationJson),
+        "bulk.resume": Described("Resume a change to many documents", bulk.BulkOperationJson, 202),
         "bulk.undo": Described("Undo a change to many documents", bulk.BulkOperationJson, 202),
         "reprocess.matching": Described("Reprocess all documents that match", docs.QueuedJson, 202),
         "fields.show": Described("List the fields of many documents as a table", docs.FieldTableJson),

@@ -1,5 +1,6 @@
 """POST /bulk: many documents are tagged, deleted, restored, reprocessed or exported: question, progress, undo."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +11,12 @@ from flask import Blueprint, Response, jsonify, make_response, redirect, render_
 from webapp.accounts.audit import Action
 from webapp.db import reading, transaction
 from webapp.db.bounded import Count
+from webapp.documents.states import OperationState
 from webapp.library import bulk, tags
-from webapp.library.bulk import BulkAction, BulkRequest, OperationState
+from webapp.library.bulk import BulkAction, BulkRequest, Failure
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
+from webapp.runs import operations
 from webapp.search.filters import TAG_CHARACTERS_MAX, BadValue
 from webapp.web import fragments
 from webapp.web.access import org_id, principal, services
@@ -28,7 +31,6 @@ pages = Blueprint("bulk", __name__, url_prefix="/bulk")
 
 FAILURES_SHOWN = 100
 SHOWN_MAX = 50
-_BODY_BYTES_MAX = 1 << 20
 _KNOWN = {"action", "query", "folder", "status", "ids", "tags", "dry_run"}
 _OF_FORMS = {FIELD, "action", "q", "folder", "status", "id", "tags", "all", "confirmed"}
 _WHICH = "Name the documents: their ids in “ids”, or a “query” that they match (an empty one is all)."
@@ -43,10 +45,15 @@ class OperationView:
     """An operation as pages show it."""
 
     row: Any
-    state: OperationState
     may_undo: bool
-    failures: Sequence[tuple[UUID, str, str]] = ()
+    may_resume: bool
+    failures: Sequence[Failure] = ()
     export_days: float = 0.0
+
+    @property
+    def state(self) -> OperationState:
+        """How far it is."""
+        return OperationState(self.row.state)
 
     @property
     def file(self) -> ExportedFile | None:
@@ -61,7 +68,7 @@ class OperationView:
     def json(self) -> dict[str, Any]:
         """The same for programs."""
         row = self.row
-        failed = [{"id": each[0], "filename": each[1], "reason": each[2]} for each in self.failures]
+        failed = [{"id": each.id, "filename": each.filename, "reason": each.reason} for each in self.failures]
         return {
             "id": row.id,
             "action": row.action,
@@ -73,6 +80,7 @@ class OperationView:
             "file": self.file.json() if self.file else None,
             "undo_of": row.undo_of,
             "may_undo": self.may_undo,
+            "may_resume": self.may_resume,
             "requested_by": row.requested_by,
             "created_at": row.created_at,
             "finished_at": row.finished_at,
@@ -93,8 +101,6 @@ def index() -> Response:
 @pages.post("")
 def begin() -> Response:
     """Begin an operation: 202 with its address; or say how many documents are meant (`dry_run`, a form's question)."""
-    if (request.content_length or 0) > _BODY_BYTES_MAX:
-        raise Problem(413, detail=f"Name {bulk.IDS_MAX} ids at most, or a query.")
     is_json = request.is_json
     asked = _of_json() if is_json else _of_form()
     org = org_id()
@@ -143,6 +149,18 @@ def stop(operation_id: UUID) -> Response:
     return _changed(operation_id, 200)
 
 
+@pages.post("/<uuid:operation_id>/resume")
+def resume(operation_id: UUID) -> Response:
+    """Go on with one that was stopped or has failed, behind the documents that are done."""
+    _view(operation_id)
+    who = principal()
+    with transaction(who.org_id):
+        if operations.resume(services().queue, who.org_id, operation_id, who.ref) is None:
+            raise Problem(409, "no_resume", detail="It can't go on: it runs, is done, or was undone.")
+        note(Action.BULK_BEGUN, f"bulk:{operation_id}", resumed=True)
+    return _changed(operation_id, 202)
+
+
 @pages.post("/<uuid:operation_id>/undo")
 def undo(operation_id: UUID) -> Response:
     """Begin the operation that undoes it."""
@@ -169,16 +187,17 @@ def _view(operation_id: UUID) -> OperationView:
         found = bulk.find(services().queue, org, operation_id)
         if found is None:
             raise Problem(404)
-        row, state = found
+        row, may_resume = found
         failures = bulk.failures(org, operation_id, FAILURES_SHOWN) if row.failed else []
         days = services().settings.limits.export_days
-        return OperationView(row, state, bulk.may_be_undone(org, row), failures, days)
+        return OperationView(row, bulk.may_be_undone(org, row), may_resume, failures, days)
 
 
 def _of_json() -> BulkRequest:
     body = request.get_json(silent=True)
     if not isinstance(body, Mapping):
         raise Problem(422, detail="Send a JSON object.")
+    _check_texts(body)
     if unknown := sorted(str(name) for name in body.keys() - _KNOWN):
         known = ", ".join(sorted(_KNOWN))
         raise Problem(400, "unknown_parameter", detail=f"There is no parameter “{unknown[0][:100]}”. Known: {known}.")
@@ -188,11 +207,24 @@ def _of_json() -> BulkRequest:
         raise Problem(422, detail=_WHICH)
     if ids is not None and not isinstance(ids, list):
         raise Problem(422, detail=_WHICH)
+    if ids is not None and (texts["folder"] or texts["status"]):
+        raise Problem(422, detail="“folder” and “status” narrow a “query”: name them without “ids”.")
+    if not isinstance(body.get("dry_run", False), bool):
+        raise Problem(422, detail="“dry_run” must be true or false.")
     names = body.get("tags", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Problem(422, detail=_TAGS)
     matching = _matching(texts["query"], texts["folder"], texts["status"])
     return _checked(texts["action"], None if ids is None else _ids(ids), matching, names)
+
+
+def _check_texts(body: Mapping[str, Any]) -> None:
+    try:
+        json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise Problem(422, detail="A text in the body has half of a character (a lone surrogate).") from error
+    except RecursionError as error:
+        raise Problem(422, detail="The JSON is nested too deeply.") from error
 
 
 def _text(body: Mapping[str, Any], name: str) -> str:

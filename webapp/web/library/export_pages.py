@@ -9,8 +9,9 @@ from uuid import UUID
 from flask import Blueprint, Response, url_for
 
 from webapp.db import reading
+from webapp.documents.states import OperationState
 from webapp.library import bulk
-from webapp.library.bulk import BulkAction, OperationState
+from webapp.library.bulk import BulkAction
 from webapp.library.exports.operation import ExportPart, ExportProgress
 from webapp.library.exports.stored_zip import open_parts
 from webapp.provider_errors import BlobMissing

@@ -30,6 +30,7 @@ _REFUSED = {
     JobRefusal.ENDED: "This job has ended already.",
     JobRefusal.NOT_FAILED: "This job has not failed, so there is nothing to retry.",
     JobRefusal.NOT_NEWEST: "The document was processed again since this job failed.",
+    JobRefusal.OPERATION_CHANGED: "The operation was resumed or undone since this job failed.",
 }
 
 
@@ -188,8 +189,8 @@ def _retry_all(chosen: Retryable) -> RetryCounts:
     # Many retries must not delay a person who waits for one.
     priority = Priority.BULK if len(ids) > 1 else None
     outcomes = [_retry(job_id, priority) for job_id in ids]
-    refused = sum(outcome in {JobRefusal.NOT_FAILED, JobRefusal.NOT_NEWEST} for outcome in outcomes)
     unknown = outcomes.count(JobRefusal.UNKNOWN)
+    refused = sum(isinstance(outcome, JobRefusal) for outcome in outcomes) - unknown
     more = len(chosen.ids) > RETRIED_AT_ONCE_MAX
     return RetryCounts(len(outcomes) - refused - unknown, refused, unknown, more, tuple(chosen.left_out))
 
@@ -279,9 +280,8 @@ def _answer_retried(job_id: UUID, run_id: UUID) -> Response:
     with reading(job.org_id):
         [row] = job_rows(job.org_id, [job])
     if fragments.is_for_program():
-        return jsonify(
-            {"job": {"id": job.id, "document_id": job.document_id}, "run": {"id": run_id, "state": "QUEUED"}}
-        )
+        run = {"id": run_id, "state": "QUEUED"} if job.run else None
+        return jsonify({"job": {"id": job.id, "document_id": row.document_id}, "run": run})
     if fragments.wants_fragment():
         return make_response(render_template("ops/_retried.html", job=row, run_id=run_id))
     return make_response(redirect(url_for("jobs.index"), 303))

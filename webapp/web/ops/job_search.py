@@ -32,7 +32,7 @@ def search(queue: JobQueue, org_id: UUID, q: str) -> list[JobSnapshot]:
 
 def _named(org_id: UUID, q: str) -> list[UUID]:
     """The documents of this name. A file's name is no query: what has a meaning there has none here."""
-    words = names.query_words(q)
+    words = names.query_words(q)[: names.QUERY_WORDS_MAX]
     return [row.document.id for row in grid.page(org_id, q=" ".join(words), limit=DOCUMENTS_MAX).rows] if words else []
 
 
