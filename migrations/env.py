@@ -24,6 +24,7 @@ import webapp.documents.model
 import webapp.documents.operation_model
 import webapp.documents.page_model
 import webapp.documents.tag_model
+import webapp.documents.view_model
 import webapp.jobs.model
 import webapp.search.answer_model
 import webapp.search.model

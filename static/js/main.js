@@ -18,6 +18,7 @@ import { watchThemes } from "./theme.js";
 import { watchTimes } from "./times.js";
 import { watchTyped } from "./typed.js";
 import { watchUploads } from "./upload.js";
+import { watchViews } from "./views.js";
 
 watchThemes();
 watchTimes();
@@ -38,3 +39,4 @@ watchSelection();
 watchDone();
 watchDoubts();
 watchSuggestions();
+watchViews();

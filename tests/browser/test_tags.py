@@ -13,7 +13,8 @@ from tests.browser.test_without_script import FAULTS
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
-def _shelve(page: Page, folder: Path, *names: str) -> None:
+def shelve(page: Page, folder: Path, *names: str) -> None:
+    """Upload small notes of these names, and wait until they are ready."""
     for name in names:
         (folder / name).write_text(f"# {name}\n\nA note of {folder} called {name}.")
     upload(page, *(folder / name for name in names))
@@ -36,7 +37,7 @@ def test_tags_are_given_found_and_put_in_order(working: Visit, open_page: NewPag
     page = open_page(working, viewport={"width": width, "height": 900})
     wait_for_htmx(page)
     one, two, tag = f"one-{width}.md", f"two-{width}.md", f"w{width}"
-    _shelve(page, tmp_path, one, two)
+    shelve(page, tmp_path, one, two)
     _tag(page, one, f"{tag}/y{width}")
     _tag(page, two, f"{tag}/rent{width}", "to pay")
     assert page.evaluate(FAULTS) == []

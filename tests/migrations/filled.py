@@ -45,6 +45,7 @@ _VALUES: dict[str, Any] = {
     "document_processing_jobs.operation_id": None,
     "tags.color": None,
     "tag_changes.action": "rename",
+    "saved_views.sort": "newest",
     "operations.action": "tag",
     "operations.state": "SUCCEEDED",
     "document_processing_jobs.resolution": None,

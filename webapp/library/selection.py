@@ -73,8 +73,8 @@ def _few(org_id: UUID, wanted: Matching, wish: Wish) -> ColumnElement[UUID] | No
     return ids_of_status
 
 
-def count(org_id: UUID, wanted: Matching) -> Count:
-    """How many documents are meant."""
+def count(org_id: UUID, wanted: Matching, *, looked_at: int | None = None) -> Count:
+    """How many documents are meant; with `looked_at`, as far as so many were looked at, where no index answers it."""
     plan_by_indexes()
     wish = filtered.wish(org_id, wanted.q)
     if wish.is_nothing:
@@ -87,9 +87,23 @@ def count(org_id: UUID, wanted: Matching) -> Count:
             id_ = tags.having(org_id, wish.tag, COUNTED_MAX).c.document_id
             matching = select(id_).where(_is_meant(id_, org_id, wanted), *filtered.fulfils(id_, wish.conditions))
             return Count(session().scalar(select(func.count()).select_from(matching.subquery())) or 0)
-        matching = select(Document.id).where(*_of_org(org_id, wanted, models), *wish.conditions)
+        of_org = select(Document.id).where(*_of_org(org_id, wanted, models))
+        if looked_at is not None and wish.conditions:
+            return _count_among(of_org, wish, looked_at)
+        matching = of_org.where(*wish.conditions)
         return Count.of(session().scalar(select(up_to_most(matching))))
     return _count_named(org_id, wanted, wish)
+
+
+def _count_among(of_org: Select[Any], wish: Wish, looked_at: int) -> Count:
+    """Of the newest documents, looked at one by one."""
+    newest = of_org.order_by(_documents.c.id.desc()).limit(literal_column(str(looked_at + 1))).subquery()
+    looked = select(newest.c.id).limit(literal_column(str(looked_at))).subquery()
+    matching = select(looked.c.id).select_from(looked).where(*filtered.fulfils(looked.c.id, wish.conditions))
+    there = select(func.count()).select_from(newest).scalar_subquery()
+    number, known = session().execute(select(up_to_most(matching), there)).one()
+    found = Count.of(number)
+    return Count(found.number, found.more or known > looked_at)
 
 
 def _count_named(org_id: UUID, wanted: Matching, wish: Wish) -> Count:

@@ -48,6 +48,7 @@ from webapp.web.library import (
     reprocess_pages,
     tag_pages,
     upload_pages,
+    view_pages,
 )
 from webapp.web.library.upload_seats import init_upload_seats
 from webapp.web.library.uploads import init_uploads
@@ -113,6 +114,7 @@ _PAGES = (
     throughput_pages,
     token_pages,
     upload_pages,
+    view_pages,
     http_worker_pages,
 )
 

@@ -16,6 +16,7 @@ from webapp.web.api import document_answers as docs
 from webapp.web.api import ops_answers as ops
 from webapp.web.api import search_answers as found
 from webapp.web.api import tag_answers as tagged
+from webapp.web.api import view_answers as viewed
 from webapp.web.http_workers.requests import ClaimBody, FailBody, HeartbeatBody
 
 JSON = "application/json"
@@ -161,6 +162,13 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "tags.remove": Described("Delete a tag and the tags in it; the documents stay", tagged.DeletedTagJson),
         "tags.undo": Described("Undo a change of a tag", status=204),
     },
+    "Views": {
+        "views.index": Described("List the saved views", viewed.ViewsJson),
+        "views.show": Described("Get a saved view, and how many documents it shows", viewed.CountedViewJson),
+        "views.create": Described("Save a view", viewed.ViewJson, 201, body=viewed.NewViewJson),
+        "views.change": Described("Change a saved view", viewed.ViewJson, body=viewed.ViewChangeJson),
+        "views.remove": Described("Delete a saved view; the documents stay", status=204),
+    },
     "Search": {
         "search.show": Described("Search passages", found.SearchAnswerJson),
         "suggestions.show": Described("Complete a query", found.SuggestionsJson),
@@ -232,6 +240,9 @@ PAGES_ONLY = frozenset(
         "tags.delete",
         "tags.edit",
         "tags.names",
+        "views.bar",
+        "views.delete",
+        "views.edit",
         "document.details",
         "original.show",
         "doubts.say",

@@ -18,6 +18,7 @@ from webapp.web.access import org_id, services
 from webapp.web.document_view import DocumentView, document_views
 from webapp.web.errors import Problem
 from webapp.web.formatting import counts_json
+from webapp.web.library.shown_views import shown_beside
 from webapp.web.numbers import whole_number
 from webapp.web.query_mistakes import sentence
 from webapp.web.reads import may_be_late
@@ -124,6 +125,12 @@ class Grid:
     def url(self) -> str:
         return self.query.url()
 
+    @property
+    def may_be_saved(self) -> bool:
+        """Whether there is a filter or an order that a view could keep."""
+        query = self.query
+        return self.mistake is None and bool(query.q or query.folder or query.status or query.sort != Sort.NEWEST)
+
     def url_with(self, **look: str) -> str:
         """The address of this view in another look."""
         return self.query.url(**look)
@@ -199,6 +206,9 @@ def _answer(shown: Grid) -> Response:
         },
         grid=shown,
         kinds=kinds.words(services().providers),
+        # A fragment and a program have no bar.
+        views=[] if fragments.wants_fragment() or fragments.is_for_program() else shown_beside(request.args),
+        is_counted=False,
     )
     for name, known in _LOOKS.items():
         if (value := request.args.get(name)) in known:
