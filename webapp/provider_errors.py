@@ -85,6 +85,10 @@ class ProviderUnavailable(ProviderError):
     """The provider does not answer, is full or is not set up."""
 
 
+class Busy(ProviderUnavailable):
+    """So many ask at once that this one has to come again, soon: no fault of anybody."""
+
+
 class RateLimited(ProviderError):
     """The provider asks us to wait, mostly with `retry_after_seconds`."""
 

@@ -1,5 +1,6 @@
-// A picture of a page that could not be drawn at once, since many were asked for, is asked for again.
-const TRIES = 4;
+// A picture of a page that could not be drawn at once, since many were asked for, is asked for again. A page that can't be
+// drawn at all says so at once.
+const TRIES = 5;
 const PAUSE_MS = 1_500;
 const pictures = "img.thumbnail, .leaf-large img, .book-figure img";
 
@@ -11,15 +12,29 @@ export function watchPictures() {
   }
 }
 
-function askAgain(image) {
-  const tries = Number(image.dataset.tries ?? 0) + 1;
-  image.dataset.tries = tries;
+async function askAgain(image) {
   // Where there is none, an empty place says that better than a broken picture.
   image.style.visibility = "hidden";
-  if (tries > TRIES) {
+  const src = image.getAttribute("src");
+  // What was fetched and is no picture is not fetched again.
+  if (image.dataset.asked !== src && (await isThere(src))) {
+    image.dataset.asked = src;
+    image.addEventListener("load", () => image.style.removeProperty("visibility"), { once: true });
+    image.src = src;
+  } else {
     image.closest("figure")?.querySelector(".leaf-missing")?.removeAttribute("hidden");
-    return;
   }
-  image.addEventListener("load", () => image.style.removeProperty("visibility"), { once: true });
-  setTimeout(() => (image.src = image.getAttribute("src")), PAUSE_MS * tries);
+}
+
+// An image does not tell why it could not be loaded.
+async function isThere(src) {
+  for (let tries = 1; tries <= TRIES; tries++) {
+    const answer = await fetch(src, { credentials: "same-origin" }).catch(() => null);
+    answer?.body?.cancel();
+    if (answer?.ok) return true;
+    if (answer && answer.status !== 503 && answer.status !== 429) return false;
+    const seconds = Number(answer?.headers.get("Retry-After"));
+    await new Promise((resolve) => setTimeout(resolve, seconds ? seconds * 1_000 : PAUSE_MS * tries));
+  }
+  return false;
 }

@@ -59,6 +59,11 @@ class Reader {
     const page = named || location.hash ? this.number : Math.min(this.last, placeIn(this.root.dataset.document) ?? this.number);
     if (page !== this.number && this.isText) this.goTo(page);
     else this.turn(page);
+    // The browser scrolls to the place that the address names once everything is loaded: nobody has turned a page by that.
+    if (location.hash && document.readyState !== "complete") {
+      this.settledAt = Infinity;
+      addEventListener("load", () => this.settledAt === Infinity && this.settle(), { once: true });
+    }
   }
 
   get isNarrow() {

@@ -127,7 +127,7 @@ def check_doubts(page: Page) -> None:
     expect(page.locator("#doubt-value")).to_have_value("20.00 EUR")
     page.keyboard.press("Escape")
     expect(page.locator("#doubt")).to_contain_text("Nothing to check")
-    expect(page.locator("#doubt")).to_contain_text("3 checked, 33 %")
+    expect(page.locator("#doubt")).to_contain_text("3 checked, 33%")
 
 
 def test_by_keyboard(working: Visit, bill: str, open_page: NewPage) -> None:

@@ -66,6 +66,13 @@ def test_pictures_stand_where_the_book_has_them(browser: Browser, book: str) -> 
     assert "Chapter 2 of 2" in browser.get(f"/documents/{book}?page=2").text
 
 
+def test_hits_name_the_chapter(browser: Browser, program: Program, book: str) -> None:
+    page = browser.get("/search?q=burns+night").text
+    assert "Chapter 1" in page
+    assert "Page 1" not in page
+    assert program.get(f"/documents/{book}").status_code == 200
+
+
 def test_only_pictures_are_sent_and_only_as_they_were_drawn_here(
     app: Flask, program: Program, people: People, book: str
 ) -> None:

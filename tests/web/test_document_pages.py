@@ -334,8 +334,8 @@ def test_a_field_says_what_it_means_and_what_contradicts_it(app: Flask, browser:
     page = browser.get(f"/documents/{document}/fields").text
     assert "2026-05-17" in page
     # A share below 1 is never rounded up to certainty.
-    assert "99 %" in page
-    assert "100 %" not in page
+    assert "99%" in page
+    assert "100%" not in page
     assert page.count("The net amount and the taxes do not add up to the total.") == 3
 
 

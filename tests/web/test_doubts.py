@@ -13,6 +13,7 @@ from tests.web.shelves import read_json, shelve, use_hashed_words, work_off
 from tests.web.test_field_pages import invoice
 from webapp.db import transaction
 from webapp.documents.model import DocumentField
+from webapp.web.document import field_list
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_people_work_through_it_with_forms(browser: Browser, program: Program, d
     gone = browser.post("/doubts", data={**field, "say": "absent", "seen": "another"}, headers=HX)
     assert gone.status_code == 409
     following = browser.post("/doubts", data={**field, "say": "absent"}, headers=HX)
-    assert (following.status_code, "1 checked, 0 % of them right" in following.text) == (200, True)
+    assert (following.status_code, "1 checked, 0% of them right" in following.text) == (200, True)
     while left := queue(program)["next"]:
         field = {"document": left["document"]["id"], "name": left["field"]["name"], "nth": left["field"]["nth"]}  # type: ignore[index]
         assert browser.post("/doubts", data={**field, "say": "confirmed"}).location.startswith("/doubts?decided=")
@@ -92,6 +93,18 @@ def test_only_the_own_org_s_and_only_writers(people: People, doubtful: list[str]
     viewer = people.browser("viewer", email="v@example.org")
     assert "Not there" not in viewer.get("/doubts").text
     assert viewer.post("/doubts", data={"document": doubtful[0], "nth": 0, "name": "Total"}).status_code == 403
+
+
+def test_the_link_leads_to_the_part_of_the_list_that_has_the_field(
+    app: Flask, browser: Browser, program: Program, doubtful: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(field_list, "FIELDS_SHOWN", 2)
+    shown: dict = queue(program)["next"]  # type: ignore[assignment, type-arg]
+    ordinal = shown["field"]["ordinal"]
+    assert ordinal >= 2
+    [link] = re.findall(rf'href="([^"]*#field-{ordinal})"', browser.get("/doubts").text)
+    assert f"start={ordinal // 2 * 2}" in link
+    assert f'id="field-{ordinal}"' in browser.get(link).text
 
 
 @both_databases

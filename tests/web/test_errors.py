@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import TooManyRequests
 
 from tests.web.people import HTML, HX, JSON, Browser, People, Program
-from webapp.provider_errors import ProviderUnavailable
+from webapp.provider_errors import Busy, ProviderUnavailable
 from webapp.web.access import public
 from webapp.web.errors import Problem
 
@@ -25,6 +25,7 @@ def faulty(own_app: Flask) -> Flask:
         "crash": ValueError(SECRET),
         "database": OperationalError("SELECT 1", {}, Exception(SECRET)),
         "provider": ProviderUnavailable(SECRET),
+        "busy": Busy(SECRET),
         "wait": TooManyRequests(retry_after=7),
         "words": Problem(409, "own", title="Own title", detail="Own <b>detail</b>", members={"more": [1]}),
     }.items():
@@ -65,6 +66,13 @@ def test_what_nobody_foresaw_has_a_reference_and_no_secret(
 def test_a_missing_part_says_when_to_come_back(client: FlaskClient) -> None:
     assert client.get("/faulty/database").headers["Retry-After"] == "5"
     assert client.get("/faulty/wait").headers["Retry-After"] == "7"
+
+
+def test_that_many_pages_are_drawn_is_no_error(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        answer = client.get("/faulty/busy")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert caplog.records == []
 
 
 def test_nobody_writes_lines_into_the_log(client: FlaskClient, faulty: Flask, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,13 +8,18 @@ import pytest
 from flask import Flask
 
 from tests import samples
-from tests.web.people import HX, Browser, People, Program
+from tests.web.people import HX, JSON, Browser, People, Program
 from tests.web.shelves import NOTES, Shelf, read_json, shelve, use_hashed_words
 
 # Nothing here asks the database anything that another test does not ask on both.
 pytestmark = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 LINES = ("Invoice", "Invoice number: A-17", "Date: 3 May 2026", "Due date: 17 May 2026", "Total: 130.00")
+LETTER = (
+    "The mill on the river needs a new stone before the harvest,", "and the carpenter has asked for oak that was dried",
+    "for two winters at least, which nobody here has in store", "so we would like to buy some from your yard,",
+    "together with a zephyr wheel for the fan above the door", "and nails enough to last until the end of the year.",
+)  # fmt: skip
 
 
 FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
@@ -23,6 +28,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "table": ("table.pdf", samples.table_pdf),
     "locked": ("locked.pdf", samples.encrypted_pdf),
     "notes": ("notes.md", lambda: NOTES),
+    "letter": ("letter.pdf", lambda: samples.lines_pdf(LETTER, lines_per_page=3)),
 }
 
 
@@ -59,6 +65,30 @@ def test_a_page_stands_beside_each_section_and_links_turn_it(browser: Browser, s
         assert f'src="/documents/{shelf["report"]}/pages/2.png"' in beside
         assert {"1": f"{url}{section}?page=3&view=text"}.items() <= _links(beside).items()
     assert browser.get(f"{url}?page=999").text.count('value="3" data-go') == 1
+
+
+def test_the_switch_and_the_form_keep_what_the_address_says(browser: Browser, shelf: Shelf) -> None:
+    url = f"/documents/{shelf['table']}/tables"
+    page = browser.get(f"{url}?edit=1").text
+    assert _links(page)["page"] == f"{url}?edit=1&page=1&view=page"
+    passage = read_json(browser.get(f"/documents/{shelf['report']}/chunks", headers=JSON))["chunks"][0]["id"]
+    shown = _links(browser.get(f"/documents/{shelf['report']}?passage={passage}&q=lamp").text)
+    assert f"passage={passage}&q=lamp" in shown["page"]
+    assert "passage" not in shown["1"]
+    assert (
+        '<input type="hidden" name="start" value="0">'
+        in browser.get(f"/documents/{shelf['report']}/fields?start=0").text
+    )
+
+
+def test_a_hit_on_the_second_page_of_a_passage_shows_that_page(browser: Browser, shelf: Shelf) -> None:
+    url = f"/documents/{shelf['letter']}"
+    passages = read_json(browser.get(f"{url}/chunks", headers=JSON))["chunks"]
+    [whole] = [each for each in passages if (each["page_from"], each["page_to"]) == (1, 2)]
+    for word, number in (("carpenter", 1), ("zephyr", 2)):
+        page = browser.get(f"{url}?passage={whole['id']}&q={word}").text
+        assert f'src="{url}/pages/{number}.png"' in page, word
+        assert f'<mark id="passage">{word}</mark>' in page
 
 
 def test_documents_without_pictures_and_locked_ones_stand_alone(browser: Browser, shelf: Shelf) -> None:

@@ -13,6 +13,7 @@ from python_calamine import CalamineWorkbook
 from tests.web.people import People, Program
 from tests.web.shelves import shelve, use_hashed_words, work_off
 from tests.web.test_field_pages import invoice
+from webapp.web import sheets
 
 TABLE = b"Item,Day,Amount,Code\nWheat,2026-03-01,10.00,007\n=1+1,2026-03-02,-12.5,12345678901234567890\n@x,,1.234,\n"
 
@@ -53,6 +54,11 @@ def test_a_table_is_taken_along_with_its_corrections(program: Program, people: P
     for path in (f"/documents/{shelf[0]}/tables/2.csv", f"/documents/{shelf[0]}/tables/0.xlsx"):
         assert program.get(path).status_code == 404
     assert people.program(org="Theirs").get(f"{table}.xlsx").status_code == 404
+
+
+def test_days_that_no_spreadsheet_counts_are_written_as_text() -> None:
+    days = [[date(1875, 6, 1)], [date(1900, 2, 28)], [date(1900, 3, 1)]]
+    assert sheet(sheets.as_xlsx(["Born"], days))[1:] == [["1875-06-01"], ["1900-02-28"], [date(1900, 3, 1)]]
 
 
 def test_fields_of_many_are_taken_along(program: Program, shelf: list[str]) -> None:

@@ -31,6 +31,7 @@ class SourceOfAnswer:
     filename: str
     title: str | None
     page_from: int | None
+    content_type: str
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,16 @@ _HAS_BINNED_SOURCE = (
 def _sources_of(org_id: UUID, key: str) -> list[SourceOfAnswer]:
     d, c = _documents.c, _chunks.c
     rows = (
-        select(_sources.c.number, d.id, c.id.label("chunk_id"), d.filename, d.title, d.title_is_guess, c.page_from)
+        select(
+            _sources.c.number,
+            d.id,
+            c.id.label("chunk_id"),
+            d.filename,
+            d.title,
+            d.title_is_guess,
+            d.content_type,
+            c.page_from,
+        )
         .join(_documents, and_(d.org_id == _sources.c.org_id, d.id == _sources.c.document_id))
         .outerjoin(_chunks, and_(c.org_id == _sources.c.org_id, c.id == _sources.c.chunk_id))
         .where(_sources.c.org_id == org_id, _sources.c.key == key)
@@ -142,7 +152,13 @@ def _sources_of(org_id: UUID, key: str) -> list[SourceOfAnswer]:
     )
     return [
         SourceOfAnswer(
-            row.number, row.id, row.chunk_id, row.filename, None if row.title_is_guess else row.title, row.page_from
+            row.number,
+            row.id,
+            row.chunk_id,
+            row.filename,
+            None if row.title_is_guess else row.title,
+            row.page_from,
+            row.content_type,
         )
         for row in session().execute(rows)
     ]

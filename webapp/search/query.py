@@ -53,6 +53,7 @@ class SimilarPassage:
     document_id: UUID
     filename: str
     page_from: int | None
+    content_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class Hit:
     similar: Sequence[SimilarPassage] = ()
     """The first of the passages that say nearly the same, and stand behind this one."""
     similar_count: int = 0
+    content_type: str = ""
 
 
 @dataclass(frozen=True)
@@ -278,15 +280,15 @@ def _hits(org_id: UUID, scored: Sequence[tuple[UUID, float]], similar: Mapping[U
 def _rows(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Row[Any]]:
     if not ids:
         return {}
-    columns: Any = select(Chunk, Document.filename, Document.title, Document.title_is_guess).join(
-        Document, (Document.org_id == Chunk.org_id) & (Document.id == Chunk.document_id)
-    )
+    columns: Any = select(
+        Chunk, Document.filename, Document.title, Document.title_is_guess, Document.content_type
+    ).join(Document, (Document.org_id == Chunk.org_id) & (Document.id == Chunk.document_id))
     rows = columns.where(Chunk.org_id == org_id, Chunk.id.in_(ids)).options(defer(Chunk.embedding))
     return {row.Chunk.id: row for row in session().execute(rows)}
 
 
 def _similar(row: Row[Any]) -> SimilarPassage:
-    return SimilarPassage(row.Chunk.id, row.Chunk.document_id, row.filename, row.Chunk.page_from)
+    return SimilarPassage(row.Chunk.id, row.Chunk.document_id, row.filename, row.Chunk.page_from, row.content_type)
 
 
 def _hit(row: Row[Any], score: float, similar: Sequence[SimilarPassage], similar_count: int) -> Hit:
@@ -306,4 +308,5 @@ def _hit(row: Row[Any], score: float, similar: Sequence[SimilarPassage], similar
         title_is_guess=bool(row.title_is_guess),
         similar=similar,
         similar_count=similar_count,
+        content_type=row.content_type,
     )

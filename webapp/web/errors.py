@@ -13,12 +13,14 @@ from flask import Flask, Response, current_app, g, jsonify, make_response, redir
 from werkzeug.exceptions import HTTPException, SecurityError
 
 from webapp.db.errors import DATABASE_ERRORS, trouble_of
-from webapp.provider_errors import FailureCode, ProviderUnavailable
+from webapp.provider_errors import Busy, FailureCode, ProviderUnavailable
 from webapp.web import fragments
 from webapp.web.safe_paths import own_path
 
 _log = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = "5"
+# A page is drawn in less.
+_FREE_AFTER_SECONDS = "1"
 
 _NO_SPACE = ("There is no room left", "Nothing can be stored until the person who runs Docmill makes some room.")
 # Title and detail by reason, else by status.
@@ -109,6 +111,7 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "What was stored is safe. Try again in a moment: the same file sent twice makes one document.",
     ),
     "database_busy": ("Docmill is very busy right now", "It could not be done in time. Try again in a moment."),
+    "drawing": ("Many pages are being drawn", "Each has to wait for its turn. Try again in a moment."),
     "database_full": _NO_SPACE,
     "storage_full": _NO_SPACE,
     "storage_unavailable": _NO_SPACE,
@@ -144,6 +147,7 @@ def init_errors(app: Flask) -> None:
     """Answer every error from here."""
     app.register_error_handler(HTTPException, _on_http_error)
     app.register_error_handler(ProviderUnavailable, _on_unavailable)
+    app.register_error_handler(Busy, _on_busy)
     for kind in DATABASE_ERRORS:
         app.register_error_handler(kind, _on_database_error)
     app.register_error_handler(Exception, _on_unexpected)
@@ -171,6 +175,11 @@ def _on_unavailable(error: Exception) -> Response:
     _log.error("503 %s: %s on %s %r", _reference(), type(error).__name__, request.method, _where(), exc_info=error)
     is_full = isinstance(error, ProviderUnavailable) and error.code is FailureCode.STORAGE_FULL
     return _answer(Problem(503, "storage_full" if is_full else None, headers={"Retry-After": _RETRY_AFTER_SECONDS}))
+
+
+def _on_busy(_: Exception) -> Response:
+    """Nothing is wrong, so nothing is logged."""
+    return _answer(Problem(503, "drawing", headers={"Retry-After": _FREE_AFTER_SECONDS}))
 
 
 def _on_database_error(error: Exception) -> Response:

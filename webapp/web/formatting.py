@@ -1,5 +1,6 @@
 """How numbers, sizes and times look in pages: template filters, with units but without sentences."""
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -32,6 +33,11 @@ def count(number: int | Count) -> str:
     if isinstance(number, Count):
         return count(number.number) + ("+" if number.more else "")
     return f"{number:,}"
+
+
+def percent(share: float) -> str:
+    """A share of 1 as people write it: 33%. Only what is whole is 100%."""
+    return f"{math.floor(round(share * 100, 6))}%"
 
 
 def counts_json(counts: Mapping[Any, Count]) -> dict[str, Any]:
@@ -81,5 +87,5 @@ def duration(seconds: float) -> str:
 
 def register(app: Flask) -> None:
     """Make the filters known to the templates."""
-    for filter_ in (filesize, count, price, ago, instant, duration, clock_time, filetype):
+    for filter_ in (filesize, count, percent, price, ago, instant, duration, clock_time, filetype):
         app.add_template_filter(filter_)

@@ -18,6 +18,8 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 # A spreadsheet keeps 15 digits, and of a cell so many characters.
 _DIGITS_MAX, _CHARACTERS_MAX = 15, 32_767
+# Spreadsheets count days from 1900 on, and take that year for a leap year.
+_FIRST_DAY = date(1900, 3, 1)
 _WIDTHS = (8, 60)
 _ROWS_MEASURED = 200
 
@@ -53,8 +55,10 @@ def as_xlsx(heading: Sequence[str], rows: Sequence[Sequence[Value]]) -> bytes:
 
 
 def _write(sheet: Worksheet, row: int, column: int, value: Value, day: object) -> None:
-    if isinstance(value, date):
+    if isinstance(value, date) and value >= _FIRST_DAY:
         sheet.write_datetime(row, column, value, day)
+    elif isinstance(value, date):
+        sheet.write_string(row, column, value.isoformat())
     elif isinstance(value, int | float) or (isinstance(value, Decimal) and _fits(value)):
         sheet.write_number(row, column, value)
     elif isinstance(value, Decimal):

@@ -15,7 +15,7 @@ from PIL import Image
 
 from tests import samples, scans
 from webapp.clock import monotonic
-from webapp.provider_errors import BadInput, FailureCode, ParserCrashed, ProviderUnavailable, TimedOut
+from webapp.provider_errors import BadInput, Busy, FailureCode, ParserCrashed, TimedOut
 from webapp.providers.local.drawing_seats import DrawingSeats, Share
 from webapp.providers.local.pictures import LocalPictures
 from webapp.readers.pdf.picture import SIGNATURE, png
@@ -128,7 +128,7 @@ def test_a_request_behind_too_many_is_refused_at_once(tmp_path: Path) -> None:
             while not first.done():
                 pictures.draw(simple, 1, BOX, timeout_seconds=20)
 
-        with pytest.raises(ProviderUnavailable, match="at once"):
+        with pytest.raises(Busy, match="at once"):
             ask_meanwhile()
         with pytest.raises((TimedOut, ParserCrashed)):
             first.result(20)
@@ -144,7 +144,7 @@ def test_an_org_leaves_others_a_seat_and_places_to_wait() -> None:
             deadline = monotonic() + 20
             while seats._present["greedy"] < 2 and monotonic() < deadline:
                 threading.Event().wait(0.001)
-            with pytest.raises(ProviderUnavailable, match="too many"):
+            with pytest.raises(Busy, match="too many"):
                 _sit(seats, "greedy", 0)
             _sit(seats, "modest", 0)
             assert not waiting.done()
@@ -155,9 +155,9 @@ def test_an_org_leaves_others_a_seat_and_places_to_wait() -> None:
 def test_a_request_that_waits_too_long_is_refused() -> None:
     seats = DrawingSeats(Share(at_once=1, places=2), Share(at_once=1, places=2))
     with seats.seat("a", 0):
-        with pytest.raises(ProviderUnavailable, match="in time"):
+        with pytest.raises(Busy, match="in time"):
             _sit(seats, "b", 0.01)
-        with pytest.raises(ProviderUnavailable, match="in time"):
+        with pytest.raises(Busy, match="in time"):
             _sit(seats, "c", 0.01)
     _sit(seats, "b", 0)
 

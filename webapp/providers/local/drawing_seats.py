@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from webapp.provider_errors import ProviderUnavailable
+from webapp.provider_errors import Busy
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class DrawingSeats:
 
     @contextmanager
     def seat(self, org: str, wait_seconds: float) -> Iterator[None]:
-        """Wait for a seat; ProviderUnavailable where there are too many wait, or none came free in time."""
+        """Wait for a seat; Busy where too many wait, or none came free in time."""
         with self._changed:
             if self._present.total() >= self._everybody.places or self._present[org] >= self._one_org.places:
-                raise ProviderUnavailable("too many pictures are asked for at once")
+                raise Busy("too many pictures are asked for at once")
             self._present[org] += 1
             try:
                 if not self._changed.wait_for(lambda: self._is_free_for(org), wait_seconds):
-                    raise ProviderUnavailable("no picture could be begun in time")
+                    raise Busy("no picture could be begun in time")
                 self._drawing[org] += 1
             except BaseException:
                 self._leave(self._present, org)

@@ -60,9 +60,7 @@ def say(document_id: UUID) -> Response:
     except WrongValue as wrong:
         return _answer_wrong(document_id, name, nth, wrong)
     if not fragments.wants_fragment():
-        anchor, start = f"field-{shown.key}-first" if shown else None, field_list.start_of(shown)
-        place = url_for("document.fields", document_id=document_id, start=start, _anchor=anchor)
-        return make_response(redirect(place, 303))
+        return make_response(redirect(_place_of(document_id, shown), 303))
     if shown is None:
         return Response(status=200)
     return fragments.replacing("document/_field.html", is_changed=True, **_context(document_id, shown))
@@ -123,6 +121,15 @@ def _after(shown: list[ShownField], field: ShownField) -> ShownField | None:
     return next((each for each in shown if (each.name, each.nth) == (field.name, field.nth)), None)
 
 
+def _place_of(document_id: UUID, field: ShownField | None) -> str:
+    """The address of the part that has this field; a browser gives the focus to its first button."""
+    if field is None:
+        return url_for("document.fields", document_id=document_id)
+    with reading(org_id()):
+        start = field_list.start_of(fields.of_document(org_id(), document_id), field.key)
+    return url_for("document.fields", document_id=document_id, start=start, _anchor=f"field-{field.key}-first")
+
+
 def _who(*shown: ShownField) -> dict[str, str]:
     return actors.names(org_id(), [each.correction.by for each in shown if each.correction])
 
@@ -143,7 +150,7 @@ def _answer_wrong(document_id: UUID, name: str, nth: int, wrong: WrongValue) -> 
     if fragments.wants_fragment():
         response = fragments.replacing("document/_field.html", document=found.document, field=field, who=who, **mistake)
         return fragments.invalid(response, f"#field-{field.key}")
-    part = field_list.part(document_id, shown, field_list.start_of(field) or 0)
+    part = field_list.part(document_id, shown, field_list.start_of(shown, field.key) or 0)
     response = show_section(found, "fields", dict, who=who, **part, **mistake)
     response.status_code = 422
     return response

@@ -21,9 +21,10 @@ def part(document_id: UUID, shown: Sequence[ShownField], start: int) -> dict[str
     }
 
 
-def start_of(field: ShownField | None) -> int | None:
-    """From which place on the part is that has this field; None for the first part."""
-    return ((field.ordinal or 0) // FIELDS_SHOWN * FIELDS_SHOWN if field else 0) or None
+def start_of(shown: Sequence[ShownField], key: str) -> int | None:
+    """From which place on the part is that has the field with this key; None for the first part."""
+    place = next((place for place, each in enumerate(shown) if each.key == key), 0)
+    return place // FIELDS_SHOWN * FIELDS_SHOWN or None
 
 
 def _url(document_id: UUID, start: int) -> str:

@@ -17,6 +17,8 @@ from webapp.web.document.text_view import AskedPassage, Text
 
 # What stands beside a page, and a kept file that has nothing to stand beside it.
 _SECTIONS = frozenset({*Marked, "file", "outline"})
+# What an address says of one page alone.
+_OF_ONE_PAGE = frozenset({"part", "passage", "words", "q"})
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,15 @@ class ReaderView:
         return self.address(self.number + 1, self.view) if self.last is None or self.number < self.last else None
 
     def address(self, number: int, view: str) -> str:
-        """The same section beside another page."""
+        """The same section beside a page, as it is shown now."""
         anchor = f"page-{number}" if self.marked == Marked.TEXT and view == "text" else None
-        values = {**(request.view_args or {}), "page": number, "view": view}
+        kept = {name: value for name, value in request.args.items() if self._is_kept(name, number)}
+        values = {**kept, **(request.view_args or {}), "page": number, "view": view}
         return url_for(str(request.endpoint), **values, _anchor=anchor)
+
+    def _is_kept(self, name: str, number: int) -> bool:
+        """Whether this part of the address holds beside that page: a passage is on one page."""
+        return number == self.number or name not in _OF_ONE_PAGE
 
 
 def beside(
@@ -63,12 +70,19 @@ def beside(
     if section not in _SECTIONS or not has_pictures(document) or _is_locked(found):
         return None
     last = document.page_count or (None if document.content_type == PDF else 1)
-    asked = number_in_query("page") or (wanted.chunk.page_from if wanted and wanted.chunk else None)
-    number = asked or (text.first_page if text else None) or 1
+    number = _asked_page(text, wanted) or (text.first_page if text else None) or 1
     number = min(number, last) if last else number
     marks = marks_of(document, number, wanted, words) if wanted else None
     view = "page" if request.args.get("view") == "page" or section == "file" else "text"
     return ReaderView(document.id, found.run_id, number, last, view, section if section in {*Marked} else None, marks)
+
+
+def _asked_page(text: Text | None, wanted: AskedPassage | None) -> int | None:
+    """The page that the address names, or the one that has what it leads to."""
+    asked = number_in_query("page")
+    if asked or wanted is None:
+        return asked
+    return (text.hit_page if text else None) or (wanted.chunk.page_from if wanted.chunk else None)
 
 
 def _is_locked(found: ShownResult) -> bool:

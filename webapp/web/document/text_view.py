@@ -83,6 +83,11 @@ class Text:
         return next((piece.page for piece in self.pieces if piece.page), None)
 
     @property
+    def hit_page(self) -> int | None:
+        """The page with the place that the address leads to: a passage may begin on the page before."""
+        return next((piece.page for piece in self.pieces if f'id="{ANCHOR}"' in piece.html), None)
+
+    @property
     def last_page(self) -> int | None:
         return next((piece.page for piece in reversed(self.pieces) if piece.page), None)
 

@@ -21,7 +21,7 @@ from webapp.library.typed_values import WrongValue
 from webapp.runs import transitions
 from webapp.web import fragments, shapes
 from webapp.web.access import get_document, org_id, principal, services
-from webapp.web.document import said
+from webapp.web.document import field_list, said
 from webapp.web.document.field_correction_pages import say_of_field
 from webapp.web.errors import Problem
 
@@ -39,6 +39,8 @@ class ShownDoubt:
     page: int | None
     """The page whose picture can be shown."""
     words_path: str | None
+    start: int | None
+    """From which place on the document's list of fields shows it."""
 
     def marks(self) -> PageMarks | None:
         """Where the value is on the page."""
@@ -125,8 +127,8 @@ def _answer_wrong(document_id: UUID, name: str, nth: int, sentence: str, behind:
     org = org_id()
     with reading(org):
         document, place = get_document(document_id), _behind(request.form.get("place", ""))
-        field = correcting.find_nth(fields.of_document(org, document_id), name, nth)
-        shown, progress = _shown(document, field, place), doubts.progress(org)
+        all_ = fields.of_document(org, document_id)
+        shown, progress = _shown(document, all_, correcting.find_nth(all_, name, nth), place), doubts.progress(org)
     decided = _decided(request.form.get("decided", ""))
     response = _page(shown, progress, behind, decided, wrong=sentence, typed=request.form.get("value", ""))
     if fragments.wants_fragment():
@@ -142,13 +144,14 @@ def _next(behind: QueuePlace | None) -> ShownDoubt | None:
     if doubt is None or document is None:
         return None
     shown = fields.of_document(org, document.id)
-    return _shown(document, next(each for each in shown if each.ordinal == doubt.ordinal), doubt.place)
+    return _shown(document, shown, next(each for each in shown if each.ordinal == doubt.ordinal), doubt.place)
 
 
-def _shown(document: Document, field: ShownField, place: QueuePlace | None) -> ShownDoubt:
+def _shown(document: Document, all_: Sequence[ShownField], field: ShownField, place: QueuePlace | None) -> ShownDoubt:
     page = field.page or (1 if document.page_count == 1 else None)
     words_path = lookup.artifact_paths(document.org_id, document.id).get(WORDS)
-    return ShownDoubt(document, field, place, page if has_pictures(document) else None, words_path)
+    start = field_list.start_of(all_, field.key)
+    return ShownDoubt(document, field, place, page if has_pictures(document) else None, words_path, start)
 
 
 def _page(
