@@ -1,4 +1,4 @@
-// Ticking rows of the library: with Shift a whole range; the bar below the filters opens and says how many there are.
+// Ticking rows of the library: with Shift a whole range; the bar below the filters shows and says how many there are.
 let last = null;
 
 const boxes = () => [...document.querySelectorAll("#rows input[name=id]")];
@@ -24,7 +24,7 @@ function show() {
   const [bar, count] = [document.getElementById("bulk-bar"), document.getElementById("bulk-count")];
   if (!bar || !count) return;
   const number = boxes().filter((box) => box.checked).length;
-  if (number) bar.open = true;
+  bar.open = number > 0 || document.getElementById("bulk-all").checked;
   const text = number === 1 ? count.dataset.one : count.dataset.many.replace("{number}", number);
   count.textContent = number ? ` ${text}` : "";
 }

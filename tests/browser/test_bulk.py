@@ -31,6 +31,7 @@ def test_a_range_is_deleted_and_brought_back(working: Visit, open_page: NewPage,
     upload(page, *_files(tmp_path))
     _until_ready(page)
     boxes = page.locator("#rows input[name=id]")
+    expect(page.locator("#bulk-bar")).to_be_hidden()
     boxes.nth(0).click()
     expect(page.locator("#bulk-count")).to_have_text(" 1 selected")
     boxes.nth(2).click(modifiers=["Shift"])

@@ -115,3 +115,24 @@ def test_a_letter_is_printed_on_one_sheet(working: Visit, open_page: NewPage, tm
     expect(page.locator(".prose")).to_contain_text("the lamp is lit")
     printed = page.pdf(format="A4")
     assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") + printed.count(b"/Type/Page/") == 1
+
+
+def test_a_hit_shows_its_page_and_a_damaged_page_says_so(working: Visit, open_page: NewPage, tmp_path: Path) -> None:
+    lines = [*(f"Line {number} of the long story about the mill" for number in range(7)), "Here is a zephyr", "The end"]
+    files = {"story.pdf": samples.lines_pdf(lines, lines_per_page=2), "damaged.pdf": samples.report_pdf(2)[:900]}
+    page = open_page(working, viewport={"width": 1280, "height": 500})
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        upload(page, tmp_path / name)
+        expect(row(page, name)).to_have_attribute("data-status", re.compile("ready|failed"), timeout=READY)
+    row(page, "story.pdf").get_by_role("link").first.click()
+    page.locator("#inside-q").fill("zephyr")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**passage=**")
+    expect(page.locator("[data-leaf='4'] .leaf-word")).to_have_count(1)
+    page.wait_for_function("document.readyState === 'complete' && scrollY > 0")
+    expect(page.locator("[data-go]")).to_have_value("4")
+    page.goto("/")
+    row(page, "damaged.pdf").get_by_role("link").first.click()
+    # It is not asked for again and again.
+    expect(page.locator(".leaf-missing")).to_have_text("This page can't be drawn.", timeout=5_000)
