@@ -13,6 +13,7 @@ from tests.web.people import HTML, HX, JSON, Browser, People, Program
 from webapp.provider_errors import Busy, ProviderUnavailable
 from webapp.web.access import public
 from webapp.web.errors import Problem
+from webapp.web.security import FORM_BYTES_MAX
 
 SECRET = "postgresql://app:hunter2@db/docmill"
 
@@ -132,7 +133,10 @@ def test_unheard_of_methods_are_refused(program: Program, method: str) -> None:
 
 def test_a_form_that_is_too_large_is_413(people: People) -> None:
     browser = people.browser()
-    for more in ({"data": {"name": "x" * 300_000}}, {"data": "x" * 300_000, "content_type": "text/plain"}):
+    for more in (
+        {"data": {"name": "x" * (FORM_BYTES_MAX + 1)}},
+        {"data": "x" * (FORM_BYTES_MAX + 1), "content_type": "text/plain"},
+    ):
         answer = browser.client.post("/account/tokens", headers={"X-CSRFToken": browser.csrf(), **JSON}, **more)
         assert answer.status_code == 413
         assert answer.mimetype == "application/problem+json"
