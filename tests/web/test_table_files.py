@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from datetime import date
+from zipfile import ZipFile
 
 import pytest
 from flask import Flask
@@ -13,6 +15,7 @@ from python_calamine import CalamineWorkbook
 from tests.web.people import People, Program
 from tests.web.shelves import shelve, use_hashed_words, work_off
 from tests.web.test_field_pages import invoice
+from webapp.readers.markup.spans import Span, apart
 from webapp.web import sheets
 
 TABLE = b"Item,Day,Amount,Code\nWheat,2026-03-01,10.00,007\n=1+1,2026-03-02,-12.5,12345678901234567890\n@x,,1.234,\n"
@@ -54,6 +57,35 @@ def test_a_table_is_taken_along_with_its_corrections(program: Program, people: P
     for path in (f"/documents/{shelf[0]}/tables/2.csv", f"/documents/{shelf[0]}/tables/0.xlsx"):
         assert program.get(path).status_code == 404
     assert people.program(org="Theirs").get(f"{table}.xlsx").status_code == 404
+
+
+def test_merged_cells_are_merged_in_a_workbook(app: Flask, program: Program) -> None:
+    use_hashed_words(app)
+    rows = (
+        "<tr><th rowspan='2'>Month</th><th colspan='2'>Litres</th></tr><tr><th>a</th><th>b</th></tr>"
+        "<tr></tr><tr><td>May</td><td>1</td><td>2</td></tr><tr><td colspan='3'>=1+1</td></tr>"
+    )
+    [page] = shelve(
+        program, ("oil.html", f"<html><body><h1>Oil</h1><p>Text.</p><table>{rows}</table></body></html>".encode())
+    )
+    work_off(app)
+    made = program.get(f"/documents/{page}/tables/1.xlsx").data
+    assert sheet(made)[0] == ["Month", "Litres", ""]
+    with ZipFile(io.BytesIO(made)) as parts:
+        inside = parts.read("xl/worksheets/sheet1.xml").decode()
+    assert re.findall(r'<mergeCell ref="([^"]+)"', inside) == ["A1:A2", "B1:C1", "A4:C4"]
+    assert "<f>" not in inside
+    # A cell that a person filled is not covered by another.
+    place = f"/documents/{page}/tables/1/cells/0/2"
+    assert program.client.put(place, json={"value": "Gallons"}, headers=program.headers).status_code == 200
+    assert sheet(program.get(f"/documents/{page}/tables/1.xlsx").data)[0] == ["Month", "Litres", "Gallons"]
+
+
+def test_spans_that_cannot_be_are_left_out() -> None:
+    rows = [["a", "", "c"], ["", "", ""], ["d", "", ""]]
+    good: list[Span] = [(0, 0, 2, 2), (2, 0, 1, 3)]
+    hostile: list[Span] = [(0, 1, 1, 2), (1, 1, 1, 2), (-1, 0, 2, 1), (0, 0, 10**9, 10**9), (1, 2, 1, 1), (2, 2, 1, 2)]
+    assert apart([*good, *hostile], rows) == tuple(good)
 
 
 def test_days_that_no_spreadsheet_counts_are_written_as_text() -> None:

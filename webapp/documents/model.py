@@ -354,6 +354,8 @@ class DocumentTable(Base):
     """What each column holds, where that is known."""
     values: Mapped[list[list[Any]] | None] = mapped_column(Json)
     """Row, column and value of each cell that is shown in another way than its value."""
+    spans: Mapped[list[list[int]] | None] = mapped_column(Json)
+    """Row, column, number of rows and of columns of each cell that takes several places."""
 
 
 class Artifact(Base):

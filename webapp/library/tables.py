@@ -17,6 +17,7 @@ from webapp.documents.correction_model import Correction
 from webapp.documents.model import DocumentTable
 from webapp.library import corrections
 from webapp.library.corrections import Target
+from webapp.readers.markup.spans import Span, apart
 
 Cell = tuple[int, int]
 
@@ -38,6 +39,8 @@ class ShownTable:
     """The corrections by their cells."""
     found: Mapping[Cell, str] = field(default_factory=dict)
     """What was found in these cells."""
+    spans: Sequence[Span] = ()
+    """The cells that take several places, but for those that would hide what a person typed."""
 
     def column_type(self, column: int) -> str | None:
         """What a column holds, where that is known."""
@@ -158,4 +161,5 @@ def _shown(at: int, table: DocumentTable, said: Mapping[Cell, Correction]) -> Sh
         values=[each for each in table.values or () if (each[0], each[1]) not in said],
         said=said,
         found=found,
+        spans=apart(((a, b, c, d) for a, b, c, d in table.spans or ()), rows),
     )

@@ -243,6 +243,7 @@ def _add_tables(org_id: UUID, document_id: UUID, extraction: Extraction) -> None
             "rows": [list(row) for row in table.rows],
             "columns": list(table.columns) or None,
             "values": [list(each) for each in table.values] or None,
+            "spans": [list(each) for each in table.spans] or None,
         }
         for ordinal, table in enumerate(extraction.tables)
     ]

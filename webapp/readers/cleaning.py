@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import replace
 
 from webapp.readers.extraction import Extraction, Field, Page, Table
+from webapp.readers.markup.spans import apart
 
 DOCUMENT_CHARACTERS_MAX = 50_000_000
 NAME_CHARACTERS_MAX = 300
@@ -125,4 +126,5 @@ def _clean_table(table: Table) -> Table:
         for row, column, value in table.values
         if 0 <= row < len(rows) and 0 <= column < len(rows[row])
     )
-    return replace(table, rows=rows, caption=clean_line(table.caption), values=values)
+    spans = apart(table.spans, rows)
+    return replace(table, rows=rows, caption=clean_line(table.caption), values=values, spans=spans)

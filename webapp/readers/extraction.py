@@ -44,6 +44,8 @@ class Table:
     columns: tuple[str, ...] = ()
     values: tuple[tuple[int, int, int | float | str], ...] = ()
     """Row, column and value of each cell that is shown in another way: 0.125 of "12.5%", 2026-03-04 of "4 March"."""
+    spans: tuple[tuple[int, int, int, int], ...] = ()
+    """Row, column, number of rows and of columns of each cell that takes several places; the others are empty."""
 
 
 @dataclass(frozen=True, slots=True)

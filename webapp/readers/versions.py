@@ -13,14 +13,14 @@ from webapp.readers.filetypes import filetype
 VERSIONS = {
     "archives": 1,
     "data": 1,
-    "epub": 1,
-    "mail": 1,
-    "office": 1,
+    "epub": 2,
+    "mail": 2,
+    "office": 2,
     "ole": 1,
     "pdf": 2,
     "pictures": 1,
     "text": 1,
-    "web": 1,
+    "web": 2,
 }
 PICTURES = "pictures"
 # Read here, by a version from before the marks.

@@ -10,6 +10,8 @@ from decimal import Decimal
 from xlsxwriter import Workbook
 from xlsxwriter.worksheet import Worksheet
 
+from webapp.readers.markup.spans import Span
+
 Value = str | Decimal | int | float | date | None
 CSV = "text/csv; charset=utf-8"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -37,12 +39,17 @@ def as_csv(rows: Iterable[Sequence[str]]) -> bytes:
     return ("\ufeff" + written.getvalue()).encode()
 
 
-def as_xlsx(heading: Sequence[str], rows: Sequence[Sequence[Value]]) -> bytes:
-    """A workbook of one sheet: texts as texts, numbers and dates as such. There is no formula and no link in it."""
+def as_xlsx(heading: Sequence[str], rows: Sequence[Sequence[Value]], spans: Iterable[Span] = ()) -> bytes:
+    """A workbook of one sheet: texts as texts, numbers and dates as such. There is no formula and no link in it.
+
+    `spans` are the cells that take several places; row 0 is the heading.
+    """
     written = io.BytesIO()
     with Workbook(written, {"in_memory": True}) as workbook:
         sheet = workbook.add_worksheet()
         bold, day = workbook.add_format({"bold": True}), workbook.add_format({"num_format": "yyyy-mm-dd"})
+        for top, left, high, wide in spans:
+            sheet.merge_range(top, left, top + high - 1, left + wide - 1, "", None if top else bold)
         for column, text in enumerate(heading):
             sheet.write_string(0, column, text[:_CHARACTERS_MAX], bold)
         for number, row in enumerate(rows, 1):

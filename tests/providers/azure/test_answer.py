@@ -154,6 +154,7 @@ def test_cells_are_in_their_rows() -> None:
     ]
     (table,) = read("x", tables=[{"rowCount": 2, "columnCount": 2, "cells": cells}]).tables
     assert table.rows == (("Item", ""), ("", "8.50"))
+    assert table.spans == ((0, 0, 1, 2),)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 1), (10**9, 10**9), (-1, 5), ("2", 2)])

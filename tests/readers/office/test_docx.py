@@ -118,6 +118,7 @@ def test_merged_cells_keep_their_columns(read: Read) -> None:
     found = read(docx(f"<w:tbl>{''.join(rows)}</w:tbl>"), WORD)
     (table,) = found.tables
     assert table.rows == (("wide", "", "c"), ("tall", "x|y", "z"), ("", "1", "in, side"))
+    assert table.spans == ((0, 0, 1, 2), (1, 0, 2, 1))
     assert found.markdown == "| wide |  | c |\n| --- | --- | --- |\n| tall | x\\|y | z |\n|  | 1 | in, side |"
 
 

@@ -54,7 +54,7 @@ def test_what_is_on_slides(read: Read) -> None:
         "<!-- page 1 -->\n\nA red boat\n\n| A |  | C |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n\n"
         "|  | Ships |\n| --- | --- |\n| 2025 | 12 |\n| 2026 | 15 |\n\nNotes:\n\nSpeak slowly.\n\n<!-- page 2 -->\n\ntwo"
     )
-    assert [table.page for table in found.tables] == [1, 1]
+    assert [(table.page, table.spans) for table in found.tables] == [(1, ((0, 0, 1, 2),)), (1, ())]
     assert found.warnings == ("Hidden in the show, and read all the same: slide 2.",)
 
 

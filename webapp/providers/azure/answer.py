@@ -13,6 +13,7 @@ from webapp.providers.azure.markdown import Edit, page_markdown, pipe_table
 from webapp.providers.ports import Window
 from webapp.readers.cleaning import clean_extraction
 from webapp.readers.extraction import PAGE_MARK, Extraction, Page, Table, Word
+from webapp.readers.markup.spans import Span
 from webapp.readers.page_reading import share_of_sure_letters
 from webapp.readers.titles import chosen_title
 
@@ -116,7 +117,15 @@ def _tables(result: Mapping[str, Any]) -> Iterator[Table]:
     for table in items(result, "tables"):
         if rows := _rows(table):
             caption = text_of(table.get("caption"), "content") or None
-            yield Table(region_page(first_region(table)), rows, caption)
+            yield Table(region_page(first_region(table)), rows, caption, spans=tuple(_spans(table)))
+
+
+def _spans(table: Mapping[str, Any]) -> Iterator[Span]:
+    """The cells that take several places."""
+    for cell in items(table, "cells"):
+        height, width = whole(cell, "rowSpan") or 1, whole(cell, "columnSpan") or 1
+        if height * width > 1:
+            yield whole(cell, "rowIndex"), whole(cell, "columnIndex"), height, width
 
 
 def _rows(table: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:

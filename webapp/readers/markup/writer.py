@@ -1,7 +1,7 @@
 """Elements of HTML or XHTML -> Markdown: headings, paragraphs, nested lists, tables, code, quotations, notes, links."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from html.entities import name2codepoint
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +10,7 @@ from lxml import etree
 
 from webapp.readers.extraction import Table
 from webapp.readers.markup.markdown import escaped, note, paragraph_of, table, table_row
+from webapp.readers.markup.spans import Spans
 
 Element = Any  # lxml's elements are no types of their own
 
@@ -50,11 +51,22 @@ def text_of(element: Element) -> str:
 class Writer:
     """Writes what is within one element, and keeps its tables on the way.
 
-    `without` are elements that are left out, with all that is in them.
+    `without` are elements that are left out, with all that is in them. `inner` gives the address that a link to another
+    file of the same book has in what is written, "" where it leads nowhere.
     """
 
-    def __init__(self, root: Element, *, has_links: bool = False, without: Collection[Element] = ()) -> None:
+    def __init__(
+        self,
+        root: Element,
+        *,
+        has_links: bool = False,
+        without: Collection[Element] = (),
+        inner: Callable[[str], str] | None = None,
+    ) -> None:
         self.tables: list[Table] = []
+        self._inner = inner
+        self._in_words_only = 0
+        """How many headings and tables are being written, in which no link leads on."""
         self._has_links = has_links
         self._without = frozenset(without)
         self._around_blocks = _around_blocks(root)
@@ -78,7 +90,9 @@ class Writer:
 
     def _block(self, element: Element, name: str) -> list[str]:  # noqa: PLR0911 - one for each kind of block
         if heading := _HEADING.fullmatch(name):
+            self._in_words_only += 1
             text = " ".join("".join(self._pieces(element)).split())
+            self._in_words_only -= 1
             return [f"{'#' * int(heading[1])} {text}"] if text else []
         if _is_note(element):
             return self._note(element)
@@ -123,7 +137,11 @@ class Writer:
         return [block for cell in cells if local_name(cell) in {"td", "th"} for block in self.flow(cell)]
 
     def _table(self, element: Element) -> list[str]:
-        rows = [row for row in self._grid(element) if any(row)]
+        spans = Spans()
+        self._in_words_only += 1
+        grid = list(self._grid(element, spans))
+        self._in_words_only -= 1
+        rows = [row for row in grid if any(row)]
         caption = next((text_of(each) for each in element if local_name(each) == "caption"), None)
         if not rows:
             return []
@@ -132,15 +150,16 @@ class Writer:
             # One column is layout, not a table.
             return [cell for (cell,) in rows if cell]
         rows = [[*row, *[""] * (width - len(row))] for row in rows]
-        self.tables.append(Table(page=None, rows=tuple(tuple(row) for row in rows), caption=caption))
+        self.tables.append(Table(None, tuple(map(tuple, rows)), caption, spans=spans.of(grid, width)))
         written = table([table_row(row) for row in rows], width)
         return [caption, written] if caption else [written]
 
-    def _grid(self, element: Element) -> Iterator[list[str]]:
+    def _grid(self, element: Element, spans: Spans) -> Iterator[list[str]]:
         """The rows, with empty cells where others reach into them from the left and from above."""
         reaching: dict[int, int] = {}
         for row in _rows(element):
             cells: list[str] = []
+            spans.begin_row()
             below = {column: rows - 1 for column, rows in reaching.items() if rows > 1}
             for cell in row:
                 if local_name(cell) not in {"td", "th"} or cell in self._without:
@@ -148,6 +167,7 @@ class Writer:
                 _fill(cells, reaching)
                 width = max(1, min(_number(cell.get("colspan"), 1), SPAN_MAX))
                 height = min(_number(cell.get("rowspan"), 1), ROWS_REACHED_MAX)
+                spans.cell(len(cells), width, height)
                 below |= dict.fromkeys(range(len(cells), len(cells) + width), height - 1) if height > 1 else {}
                 cells += [" ".join(" ".join(self.flow(cell)).split()), *[""] * (width - 1)]
             _fill(cells, reaching)
@@ -178,6 +198,8 @@ class Writer:
         text = "".join(self._pieces(element))
         if name == "a" and self._has_links:
             return _link(text, element.get("href"))
+        if name == "a" and self._inner is not None and not self._in_words_only:
+            return _linked(text, self._inner(element.get("href") or ""))
         if name in _STRONG:
             return _wrapped(text, "**")
         if name in _EMPHASIS:
@@ -216,6 +238,14 @@ def _link(text: str, address: str | None) -> str:
     address = quote(address, safe="%/:?#[]@!$&'*+,;=~-._")
     shown = words.replace("\\", "")
     if shown in {address, address.partition(":")[2], address.rstrip("/")}:
+        return text
+    return _linked(text, address)
+
+
+def _linked(text: str, address: str) -> str:
+    """Words that lead to an address; none where there is none."""
+    words = " ".join(text.split())
+    if not words or not address:
         return text
     lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return f"{lead}[{words.replace('[', '(').replace(']', ')')}]({address}){tail}"

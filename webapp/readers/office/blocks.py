@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.extraction import Table
 from webapp.readers.markup.markdown import escaped, paragraph_of, plain_row, table
+from webapp.readers.markup.spans import Spans
 
 CELLS_MAX = 5_000_000
 COLUMNS_MAX = 200
@@ -60,16 +61,25 @@ class Tables:
         self.found: list[Table] = []
         self._cells = 0
 
-    def add(self, rows: Iterable[Sequence[str]], *, page: int | None = None, caption: str | None = None) -> list[str]:
+    def add(
+        self,
+        rows: Iterable[Sequence[str]],
+        *,
+        page: int | None = None,
+        caption: str | None = None,
+        spans: Spans | None = None,
+    ) -> list[str]:
         """Keep a table and give its blocks; a single column is layout, and its cells are paragraphs."""
-        kept = trimmed([[*row] for row in rows])
+        all_rows = [[*row] for row in rows]
+        kept = trimmed(all_rows)
         width = len(kept[0]) if kept else 0
         self._cells += width * len(kept)
         if self._cells > CELLS_MAX:
             raise BadInput(f"more than {CELLS_MAX} cells in tables", code=FailureCode.TOO_LARGE)
         if width <= 1:
             return [paragraph(escaped(row[0])) for row in kept]
-        self.found.append(Table(page=page, rows=tuple(map(tuple, kept)), caption=caption))
+        found = spans.of(all_rows, width) if spans else ()
+        self.found.append(Table(page, tuple(map(tuple, kept)), caption, spans=found))
         return [table([plain_row(row) for row in kept], width)]
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from webapp.readers.markup.markdown import escaped, note
+from webapp.readers.markup.spans import Spans
 from webapp.readers.office.archive import Archive
 from webapp.readers.office.blocks import Blocks, Tables, heading, link, nested_table, one_line, paragraph
 from webapp.readers.office.content import Content
@@ -203,7 +204,8 @@ class _Walk:
 
     def _table(self, element: Element) -> list[str]:
         self._table_depth += 1
-        rows = [self._row(each) for each in _unwrapped(element, "tr") if child(each, "trPr", "del") is None]
+        spans = Spans()
+        rows = [self._row(each, spans) for each in _unwrapped(element, "tr") if child(each, "trPr", "del") is None]
         self._table_depth -= 1
         if self._table_depth:
             return [nested_table(rows)]
@@ -215,9 +217,10 @@ class _Walk:
                 for each in _unwrapped(cell, "tc")
                 for block in self.flow(each)
             ]
-        return self.tables.add(rows)
+        return self.tables.add(rows, spans=spans)
 
-    def _row(self, element: Element) -> list[str]:
+    def _row(self, element: Element, spans: Spans) -> list[str]:
+        spans.begin_row()
         cells = [""] * number(_value(child(element, "trPr", "gridBefore")), most=SPAN_MAX)
         for each in _unwrapped(element, "tc"):
             properties = child(each, "tcPr")
@@ -225,8 +228,10 @@ class _Walk:
                 continue
             merged = child(properties, "vMerge")
             is_continued = merged is not None and attribute(merged, "val", "continue") == "continue"
+            start = len(cells)
             cells.append("" if is_continued else one_line(" ".join(self.flow(each))))
             cells += [""] * min(number(_value(child(properties, "gridSpan")), 1) - 1, SPAN_MAX - len(cells))
+            spans.cell(start, len(cells) - start, is_continued=is_continued)
         return cells
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.markup.markdown import escaped
+from webapp.readers.markup.spans import Spans
 from webapp.readers.office.archive import Archive
 from webapp.readers.office.blocks import Blocks, Tables, link, one_line, paragraph
 from webapp.readers.office.charts import chart_rows
@@ -128,7 +129,9 @@ class _Reader:
         data = child(frame, "graphic", "graphicData")
         table = child(data, "tbl")
         if table is not None:
-            return self.tables.add([self._row(each) for each in children(table, "tr")], page=self._page)
+            spans = Spans()
+            cells = [self._row(each, spans) for each in children(table, "tr")]
+            return self.tables.add(cells, page=self._page, spans=spans)
         for each in () if data is None else data:
             if name_of(each) == "chart":
                 part = self._relations.part(attribute(each, "id"))
@@ -145,13 +148,17 @@ class _Reader:
                 blocks.item(0, "", paragraph(self._line(each)))
         return blocks.done
 
-    def _row(self, row: Element) -> Sequence[str]:
-        cells = []
+    def _row(self, row: Element, spans: Spans) -> Sequence[str]:
+        spans.begin_row()
+        cells: list[str] = []
         for each in children(row, "tc"):
             blocks = Blocks()
             is_continued = attribute(each, "hMerge") in {"1", "true"} or attribute(each, "vMerge") in {"1", "true"}
             if not is_continued:
                 self._text(child(each, "txBody"), blocks, is_list=False)
+                # The cells that it covers follow, each with its place.
+                width, height = (number(attribute(each, name), 1, most=SPAN_MAX) for name in ("gridSpan", "rowSpan"))
+                spans.cell(len(cells), max(1, width), max(1, height))
             cells.append(one_line(" ".join(blocks.done)))
         return cells
 

@@ -26,10 +26,10 @@ def as_csv(document_id: UUID, number: int) -> Response:
 
 @pages.get("/<int:number>.xlsx")
 def as_xlsx(document_id: UUID, number: int) -> Response:
-    """Numbers as numbers, days as days."""
+    """Numbers as numbers, days as days, and cells that take several places as such."""
     document, table = _find(document_id, number)
     heading = table.rows[0] if table.rows else ()
-    return _send(document, number, sheets.as_xlsx(heading, typed_rows(table)[1:]), "xlsx", sheets.XLSX)
+    return _send(document, number, sheets.as_xlsx(heading, typed_rows(table)[1:], table.spans), "xlsx", sheets.XLSX)
 
 
 def _find(document_id: UUID, number: int) -> tuple[Document, ShownTable]:
