@@ -211,3 +211,14 @@ def test_five_hundred_pages_take_seconds(extractor: LocalExtractor, tmp_path: Pa
     assert time.monotonic() - started < 20
     assert found.page_count == 40
     assert len(found.markdown.split()) > 140_000
+
+
+def test_links_to_other_chapters_lead_to_their_pages(extractor: LocalExtractor, tmp_path: Path) -> None:
+    first = (
+        "<h1><a href='chapter-3.xhtml'>Start</a></h1><p>See <a href='chapter-3.xhtml#note'>the <b>end</b></a>, "
+        "<a href='#x'>here</a>, <a href='../OEBPS/chapter-2.xhtml'>nothing</a>, <a href='missing.xhtml'>gone</a> and "
+        "<a href='https://example.org/chapter-3.xhtml'>far</a>.</p>"
+    )
+    found = read(extractor, tmp_path, books.epub([first, "<p> </p>", "<p>The end.</p>"]))
+    assert found.page_count == 2
+    assert found.pages[0].text == "# Start\n\nSee [the **end**](#page-2), here, nothing, gone and far."

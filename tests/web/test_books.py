@@ -66,6 +66,22 @@ def test_pictures_stand_where_the_book_has_them(browser: Browser, book: str) -> 
     assert "Chapter 2 of 2" in browser.get(f"/documents/{book}?page=2").text
 
 
+def test_a_link_to_a_chapter_leads_there_on_the_page_of_the_text_alone(
+    app: Flask, browser: Browser, program: Program
+) -> None:
+    use_hashed_words(app)
+    chapters = [
+        "<h1>One</h1><p>Read <a href='chapter-2.xhtml'>the second</a> first.</p>",
+        "<h1>Two</h1><p>It is short.</p>",
+    ]
+    [document] = shelve(program, ("linked.epub", epub(chapters)))
+    work_off(app)
+    text = browser.get(f"/documents/{document}").text
+    assert '<a href="?page=2#page-2" rel="noopener nofollow">the second</a> first.' in text
+    assert "?page=2#page-2" not in browser.get(f"/documents/{document}/chunks").text
+    assert read_json(program.get("/search?q=second+first"))["hits"]
+
+
 def test_hits_name_the_chapter(browser: Browser, program: Program, book: str) -> None:
     page = browser.get("/search?q=burns+night").text
     assert "Chapter 1" in page

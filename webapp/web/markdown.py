@@ -1,10 +1,12 @@
 """The text of a document as pages show it: cut into parts of a readable size, rendered, and made harmless.
 
 The Markdown comes from an uploaded file. It is rendered without raw HTML, and what comes out
-passes an allow list: no attribute but the address of a link, and no address but http, https and mailto. Behind each
-link says where it leads, since its words may say something else.
+passes an allow list: no attribute but the address of a link, and no address but http, https and mailto, or that of
+another page of the same text. Behind each link to elsewhere it says where it leads, since its words may say something
+else.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,8 @@ _TAGS = {
     "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 _HEADINGS_BELOW = 2
+# A link of a book to one of its chapters.
+_OWN_PAGE = re.compile(r"#page-(\d{1,6})")
 # So much of a passage tells it from nearly all others.
 _LEAD_CHARACTERS = 200
 # Of a long text the parts that have most of a passage's words.
@@ -125,7 +129,7 @@ def _rendered(
     figures: Mapping[int, Sequence[Figure]],
 ) -> list[RenderedPiece]:
     before = found[index - 1][-1].number if index else None
-    texts = [_as_it_is(piece.text) if is_plain else _tokens(piece.text) for piece in found[index]]
+    texts = [_as_it_is(piece.text) if is_plain else _tokens(piece.text, has_pages=True) for piece in found[index]]
     # Marks put other tokens into their places.
     cuts = [
         _cuts(tokens, figures.get(piece.number or 0, ())) for piece, tokens in zip(found[index], texts, strict=True)
@@ -183,14 +187,15 @@ def _as_it_is(text: str) -> list[Token]:
     return [Token("code_block", "code", 0, content=text, block=True)]
 
 
-def _tokens(markdown: str) -> list[Token]:
+def _tokens(markdown: str, *, has_pages: bool = False) -> list[Token]:
+    """`has_pages`: the text's own pages are around, so links to them lead there."""
     tokens = _parser().parse(markdown)
     for token in tokens:
         # The page has its own first and second headings.
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(6, int(token.tag[1]) + _HEADINGS_BELOW)}"
         if token.children:
-            token.children = list(_honest_links(token.children))
+            token.children = list(_honest_links(token.children, has_pages=has_pages))
     return tokens
 
 
@@ -208,19 +213,22 @@ def _html(tokens: list[Token]) -> Markup:
     return Markup(clean)  # noqa: S704 - nh3 has just made it harmless
 
 
-def _honest_links(tokens: Sequence[Token]) -> Iterator[Token]:
+def _honest_links(tokens: Sequence[Token], *, has_pages: bool) -> Iterator[Token]:
     """Name behind each link where it leads; one without a server of its own ("/sign-out", "//host") is left out."""
-    place, words = "", ""
+    place, words, is_inner = "", "", False
     for token in tokens:
         if token.type == "link_open":
-            place, words = _place(str(token.attrs.get("href", ""))), ""
+            address = str(token.attrs.get("href", ""))
+            place, words, is_inner = _place(address), "", False
+            if has_pages and (page := _OWN_PAGE.fullmatch(address)):
+                token.attrs["href"], is_inner = f"?page={page[1]}#page-{page[1]}", True
         words += token.content
-        if place or token.type not in {"link_open", "link_close"}:
+        if place or is_inner or token.type not in {"link_open", "link_close"}:
             yield token
         if token.type == "link_close":
             if place and words != place and not (token.markup == "autolink" and place in words):
                 yield Token("text", "", 0, content=f" ({place})")
-            place = ""
+            place, is_inner = "", False
 
 
 def _place(address: str) -> str:

@@ -1,6 +1,7 @@
 """A chapter's XHTML, parsed as what it is or as what it was meant to be -> Markdown."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.entities import name2codepoint
 
@@ -26,10 +27,10 @@ class Chapter:
     """The name of that file in the archive."""
 
 
-def read_chapter(data: bytes) -> Chapter:
-    """Read one file; what is no XHTML at all is BadInput."""
+def read_chapter(data: bytes, inner: Callable[[str], str] | None = None) -> Chapter:
+    """Read one file; `inner` gives the address of a link to another one. What is no XHTML at all is BadInput."""
     body, is_whole = _parse(data)
-    writer = Writer(body)
+    writer = Writer(body, inner=inner)
     blocks = writer.flow(body)
     return Chapter(without_marks("\n\n".join(blocks)), writer.tables, is_whole)
 

@@ -3,13 +3,14 @@
 import posixpath
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.creation import day_of_creation
+from webapp.readers.epub.links import inner_links, with_chapters
 from webapp.readers.epub.markdown import Chapter, read_chapter
 from webapp.readers.extraction import Extraction, Field, Page, Table
 from webapp.readers.markup.parse import RECURSION, parse_xml
@@ -102,23 +103,26 @@ def chapters_of(archive: ZipMembers, package: Package, report: Report) -> tuple[
     chapters: list[Chapter] = []
     missing: list[str] = []
     seen: set[str] = set()
+    paths = [item.path if item else None for item in package.spine]
+    places = {path: place for place, path in enumerate(paths) if path}
     for number, item in enumerate(package.spine, start=1):
         if item is None:
             missing.append(f"part {number}")
         elif item.path not in seen and item.media_type in _XHTML:
             seen.add(item.path)
-            chapter = _chapter(archive, item, package)
+            chapter = _chapter(archive, item, package, places)
             if chapter is None or not chapter.is_whole:
                 missing.append(posixpath.basename(item.path))
             if chapter is not None and chapter.markdown:
                 chapters.append(chapter)
         report.progress(0.95 * number / len(package.spine))
-    return chapters, missing
+    numbers = {chapter.path: number for number, chapter in enumerate(chapters, 1)}
+    return [replace(each, markdown=with_chapters(each.markdown, paths, numbers)) for each in chapters], missing
 
 
-def _chapter(archive: ZipMembers, item: _Item, package: Package) -> Chapter | None:
+def _chapter(archive: ZipMembers, item: _Item, package: Package, places: Mapping[str, int]) -> Chapter | None:
     try:
-        chapter = read_chapter(archive.read(item.path))
+        chapter = read_chapter(archive.read(item.path), inner_links(item.path, places))
     except BadInput as error:
         if error.code is FailureCode.TOO_LARGE:
             raise
