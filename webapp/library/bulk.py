@@ -4,6 +4,7 @@ Each batch is one transaction, with its place as the job's checkpoint and a row 
 what undoes the change, or why there was none. So a crash costs a batch at most, and nothing is done twice.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -107,10 +108,10 @@ def count(org_id: UUID, request: BulkRequest) -> Count:
     return Count(min(number, COUNTED_MAX), number > COUNTED_MAX)
 
 
-def begin(queue: JobQueue, org_id: UUID, request: BulkRequest, by: str) -> UUID:
-    """Queue an operation; its id."""
+def begin(queue: JobQueue, org_id: UUID, request: BulkRequest, by: str, counted: Count | None = None) -> UUID:
+    """Queue an operation; its id. `counted` where the documents are counted already."""
     with transaction(org_id):
-        number = count(org_id, request).number
+        number = (counted or count(org_id, request)).number
         return _add(queue, org_id, request.action, number, by, wanted=request.as_json())
 
 
@@ -206,8 +207,10 @@ def failures(org_id: UUID, operation_id: UUID, limit: int) -> list[Failure]:
 
 def newest(org_id: UUID, limit: int) -> Sequence[Any]:
     """An org's last operations, the newest first."""
-    rows = select(_operations).where(_operations.c.org_id == org_id)
-    return session().execute(rows.order_by(_operations.c.id.desc()).limit(limit)).all()
+    o = _operations.c
+    # Not all of `wanted`, which may name thousands of documents.
+    rows = select(o.id, o.action, o.done, o.requested_by, o.created_at, o.wanted["tags"].label("tags"))
+    return session().execute(rows.where(o.org_id == org_id).order_by(o.id.desc()).limit(limit)).all()
 
 
 def stop(org_id: UUID, operation_id: UUID) -> bool:
@@ -270,10 +273,12 @@ def _next(org_id: UUID, row: Any, after: UUID | None) -> list[UUID]:
         if after is not None:
             found = found.where(_items.c.document_id > after)
         return list(session().scalars(found.order_by(_items.c.document_id).limit(BATCH)))
-    request = BulkRequest.of(row.action, row.wanted)
-    if request.ids is None:
-        return selection.ids(org_id, request.matching, after=after, limit=BATCH)
-    return [each for each in request.ids if after is None or each > after][:BATCH]
+    ids: list[str] | None = row.wanted.get("ids")
+    if ids is None:
+        return selection.ids(org_id, BulkRequest.of(row.action, row.wanted).matching, after=after, limit=BATCH)
+    # They are sorted, as texts just as they are as ids.
+    begin = bisect_right(ids, str(after)) if after else 0
+    return [UUID(each) for each in ids[begin : begin + BATCH]]
 
 
 def _there(org_id: UUID, action: BulkAction, ids: Sequence[UUID], until: Any = None) -> list[UUID]:

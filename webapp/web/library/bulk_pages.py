@@ -126,7 +126,7 @@ def _begin(asked: BulkRequest, count: Count) -> UUID:
     if left is not None and (count.number > left or count.more):
         raise Problem(429, "rate_reprocess", detail=f"Your organisation may reprocess {left} documents now.")
     with transaction(who.org_id):
-        operation_id = bulk.begin(found.queue, who.org_id, asked, who.name)
+        operation_id = bulk.begin(found.queue, who.org_id, asked, who.name, count)
         note(Action.BULK_BEGUN, f"bulk:{operation_id}", what=asked.action, matched=count.number)
     if is_reprocess:
         count_reprocess(who.org_id, count.number)
