@@ -1,6 +1,7 @@
 """Many documents at once in a browser: ticked as a range, counted, deleted, brought back; and one that is deleted."""
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -62,6 +63,28 @@ def test_a_range_is_deleted_and_brought_back(working: Visit, open_page: NewPage,
     expect(page.locator("#flashes")).to_contain_text("“two.md” was put into the bin.")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#flashes")).to_contain_text("“two.md” was restored.")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_is_ticked_is_exported(working: Visit, open_page: NewPage, tmp_path: Path, width: int) -> None:
+    page = open_page(working, viewport={"width": width, "height": 900}, accept_downloads=True)
+    upload(page, *_files(tmp_path))
+    _until_ready(page)
+    row(page, "two.md").locator("input[name=id]").click()
+    page.locator("#bulk-export").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Export 1 document?")
+    assert page.evaluate(FAULTS) == []
+    page.get_by_role("button", name="Export").click()
+    expect(page.locator("#operation")).to_contain_text("Done")
+    assert page.evaluate(FAULTS) == []
+    with page.expect_download() as begun:
+        page.locator("#export-file").click()
+    with ZipFile(begun.value.path()) as exported:
+        assert [name for name in exported.namelist() if name.startswith("files/")] == ["files/two.md"]
+    page.goto("/bulk")
+    assert page.evaluate(FAULTS) == []
+    page.locator("#export-all").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Export 3 documents?")
 
 
 def test_the_same_without_a_script(working: Visit, open_page: NewPage, tmp_path: Path) -> None:

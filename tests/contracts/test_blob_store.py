@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from webapp.library.exports.operation import ExportPart
+from webapp.library.exports.stored_zip import open_parts
 from webapp.provider_errors import BlobExists, BlobMissing
 from webapp.providers.ports import BlobStore
 
@@ -53,6 +55,23 @@ def test_a_file_from_elsewhere_is_accepted_too(store: BlobStore, tmp_path: Path)
     store.put_file("a/b", source)
     assert store.read_bytes("a/b") == b"from another folder"
     assert not source.exists()
+
+
+def test_parts_of_an_export_are_read_as_one_file(store: BlobStore) -> None:
+    contents = [b"first ", b"second ", b"third"]
+    parts = []
+    for number, content in enumerate(contents):
+        store.put_file(path := f"exports/1/{number}", arrived(store, content))
+        parts.append(ExportPart(path, len(content)))
+    with open_parts(store, parts) as file:
+        assert file.read() == b"first second third"
+        file.seek(4)
+        assert file.read(6) == b"t seco"
+        assert file.seek(0, 2) == len(b"first second third")
+        assert file.read(1) == b""
+    store.delete(parts[0].path)
+    with pytest.raises(BlobMissing):
+        open_parts(store, parts)
 
 
 def test_put_file_replaces_nothing(store: BlobStore) -> None:

@@ -216,7 +216,10 @@ def newest(org_id: UUID, limit: int) -> Sequence[Any]:
 def stop(org_id: UUID, operation_id: UUID) -> bool:
     """End an operation after the batch that is being done; False where it had ended."""
     with transaction(org_id):
-        return operations.end(org_id, operation_id, OperationState.STOPPED)
+        row = operations.row_of(org_id, operation_id)
+        # An import is done by a command, which nothing but its process stops.
+        is_ours = row is not None and row.action in set(BulkAction)
+        return is_ours and operations.end(org_id, operation_id, OperationState.STOPPED)
 
 
 def do_batch(queue: JobQueue, max_attempts: int, org_id: UUID, operation_id: UUID, after: UUID | None) -> UUID | None:

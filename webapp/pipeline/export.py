@@ -14,7 +14,7 @@ from uuid import UUID
 from webapp.clock import monotonic, new_id
 from webapp.db import reading
 from webapp.documents import blob_layout
-from webapp.jobs.interruptions import Snoozed
+from webapp.jobs.interruptions import Drained, Snoozed
 from webapp.library import deletion
 from webapp.library.exports import operation
 from webapp.library.exports.document_members import Export
@@ -55,7 +55,9 @@ def export(context: StageContext) -> None:
         names = names or _names_of(context, progress)
         if _write_part(context, row, progress, names):
             return
-        context.check()
+        # Not `check`, which ends an attempt for good whose time is over: a part more does no harm.
+        if context.stopping.is_set():
+            raise Drained
         if monotonic() > ends_at:
             raise Snoozed(0)
 
@@ -65,11 +67,12 @@ def _write_part(context: StageContext, row: Any, progress: ExportProgress, names
     number = len(progress.parts) + 1
     path = blob_layout.export_part(context.org_id, row.id, number, new_id())
     known = dict(names.shared)
+    context.providers.blobs.check_space(PART_BYTES)
     with _files(context) as (part, members):
         with part.open("xb+") as file, members.open("xb+") as listed:
             writer = ZipWriter(file, listed, offset=progress.size_bytes)
             target = Export(context.providers, context.org_id, writer, names.members, names.shared)
-            written = None if progress.has_all else _write_documents(target, row, progress, number)
+            written = None if progress.has_all else _write_documents(context, target, row, progress)
             if written is None:
                 _write_end(context, target, row, progress)
             listed.seek(0, 2)
@@ -86,13 +89,15 @@ def _write_part(context: StageContext, row: Any, progress: ExportProgress, names
     return written is None
 
 
-def _write_documents(target: Export, row: Any, progress: ExportProgress, number: int) -> WrittenPart:
+def _write_documents(context: StageContext, target: Export, row: Any, progress: ExportProgress) -> WrittenPart:
     ends_at = monotonic() + PART_SECONDS
 
     def is_full() -> bool:
-        return target.writer.size_bytes >= PART_BYTES or monotonic() > ends_at
+        is_enough = target.writer.size_bytes >= PART_BYTES or monotonic() > ends_at
+        # Where the process ends, what is written is stored first.
+        return is_enough or context.stopping.is_set()
 
-    return write_some(target, operation.wanted(row), progress.after, number, is_full)
+    return write_some(target, operation.wanted(row), progress.after, len(progress.parts) + 1, is_full)
 
 
 def _write_end(context: StageContext, target: Export, row: Any, progress: ExportProgress) -> None:

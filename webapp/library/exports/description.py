@@ -1,10 +1,12 @@
 """The JSON that an export has for people and their programs: what holds of a document, and what was found."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
 
+from webapp.accounts import actors
 from webapp.db import session
 from webapp.documents.correction_model import Correction
 from webapp.documents.model import Document
@@ -17,6 +19,8 @@ _SAID = ("target", "name", "nth", "row_number", "column_number", "verdict", "val
 def describe(document: Document, container: str | None) -> dict[str, Any]:
     """All that people know of a document; `container` is the file that it lies in."""
     org_id, document_id = document.org_id, document.id
+    said = corrections.of_document(org_id, document_id)
+    who = actors.names(org_id, [each.by for each in said])
     return {
         "id": str(document_id),
         "filename": document.filename,
@@ -43,7 +47,7 @@ def describe(document: Document, container: str | None) -> dict[str, Any]:
             {"page": each.page, "caption": each.caption, "rows": [list(row) for row in each.rows]}
             for each in tables.of_document(org_id, document_id).tables
         ],
-        "corrections": [_said(each) for each in corrections.of_document(org_id, document_id)],
+        "corrections": [_said(each, who) for each in said],
     }
 
 
@@ -74,8 +78,8 @@ def _field(shown: ShownField) -> dict[str, Any]:
     }
 
 
-def _said(correction: Correction) -> dict[str, Any]:
-    said = {name: getattr(correction, name) for name in _SAID}
+def _said(correction: Correction, who: Mapping[str, str]) -> dict[str, Any]:
+    said = {name: getattr(correction, name) for name in _SAID} | {"by": who.get(correction.by)}
     return {**{name: value for name, value in said.items() if value is not None}, "at": _iso(correction.at)}
 
 

@@ -4,23 +4,40 @@ An org's id is left out, for in its new place a library belongs to another org; 
 """
 
 import base64
-import binascii
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, cast
 from uuid import UUID
 
+import msgspec
 import numpy as np
-from sqlalchemy import Boolean, ColumnElement, Date, Float, Integer, Select, Table, Text, Uuid, select
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Date,
+    Float,
+    Integer,
+    Select,
+    Table,
+    Text,
+    Uuid,
+    select,
+)
 
+from webapp.accounts import actors
+from webapp.batches import batches
 from webapp.db import Base, Embedding, UtcDateTime, session
 from webapp.documents.correction_model import Correction
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun, RunEvent
 from webapp.documents.page_model import DocumentPage
 from webapp.documents.states import RunState
 from webapp.documents.tag_model import DocumentTag, Tag
+from webapp.documents.view_model import SavedView
 from webapp.search.answer_model import AnsweredQuestion, AnswerSource
 from webapp.search.model import Chunk, ChunkValue, Connection, QueryEmbedding
 
@@ -59,7 +76,7 @@ class ExportedTable:
 
     def row(self, found: Any, org_id: UUID) -> dict[str, Any]:
         """A row for this org, of what an export says; DamagedExport where that can't be."""
-        if not isinstance(found, dict) or found.keys() - self.table.c.keys():
+        if not isinstance(found, dict) or found.keys() - ({*self.table.c.keys()} - _LEFT_OUT):
             raise DamagedExport(f"{self.name} has rows that this version does not know")
         values: dict[str, Any] = dict.fromkeys((c.name for c in self.table.c if c.name not in _LEFT_OUT), None)
         for name, value in found.items():
@@ -68,8 +85,8 @@ class ExportedTable:
 
     def _value(self, name: str, value: Any, org_id: UUID) -> Any:
         try:
-            read = _read(self.table.c[name].type, value)
-        except (ValueError, TypeError, binascii.Error) as error:
+            read = _read(self.table.c[name], value)
+        except (ValueError, TypeError, OverflowError, msgspec.ValidationError) as error:
             raise DamagedExport(f"{self.name}.{name} has a value of another kind") from error
         return f"{org_id}/{read}" if name in _BLOB_PATHS else read
 
@@ -88,6 +105,7 @@ _OF_DOCUMENT = (
     ExportedTable(_table(ChunkValue), ("chunk_id", "value")),
     ExportedTable(_table(DocumentTag), ("tag_id",)),
 )
+_VIEWS = ExportedTable(_table(SavedView), ("position", "id"))
 CONNECTIONS = ExportedTable(_table(Connection), ("source_chunk_id", "target_chunk_id", "kind"))
 _ANSWERS = ExportedTable(_table(AnsweredQuestion), ("key",))
 KEPT = (
@@ -95,8 +113,13 @@ KEPT = (
     ExportedTable(_table(QueryEmbedding), ("model", "query_sha256")),
 )
 BY_NAME: Mapping[str, ExportedTable] = {
-    each.name: each for each in (_DOCUMENTS, TAGS, _RUNS, *_OF_DOCUMENT, CONNECTIONS, _ANSWERS, *KEPT)
+    each.name: each for each in (_DOCUMENTS, TAGS, _RUNS, *_OF_DOCUMENT, _VIEWS, CONNECTIONS, _ANSWERS, *KEPT)
 }
+OF_ORG = frozenset((TAGS.name, _VIEWS.name, _ANSWERS.name, *(each.name for each in KEPT)))
+"""What `of_org` gives."""
+_WITH_NAMES = (Correction.__tablename__, RunEvent.__tablename__)
+SOMEBODY = "somebody who left"
+"""Who acted, where nobody knows the name any more."""
 _LIVE = (RunState.QUEUED, RunState.RUNNING)
 
 Line = tuple[str, dict[str, Any]]
@@ -117,7 +140,18 @@ def of_document(org_id: UUID, document_id: UUID) -> Iterator[Line]:
         conditions = [each.table.c.org_id == org_id, each.table.c.document_id == document_id]
         if each.name == RunEvent.__tablename__:
             conditions.append(each.table.c.run_id.in_(select(runs.id).where(*ended)))
-        yield from _lines(each, *conditions)
+        yield from _named(org_id, _lines(each, *conditions)) if each.name in _WITH_NAMES else _lines(each, *conditions)
+
+
+def _named(org_id: UUID, lines: Iterator[Line]) -> Iterator[Line]:
+    """The same rows with the names of those who acted: their ids mean nothing elsewhere."""
+    for part in batches(lines, _ROWS_AT_ONCE):
+        places = [row if "by" in row else row.get("details") or {} for _, row in part]
+        known = actors.names(org_id, [str(place["by"]) for place in places if "by" in place])
+        for line, place in zip(part, places, strict=True):
+            if place.get("by"):
+                place["by"] = known.get(str(place["by"]), SOMEBODY)
+            yield line
 
 
 def connections_of(org_id: UUID, document_id: UUID) -> Iterator[Line]:
@@ -128,8 +162,13 @@ def connections_of(org_id: UUID, document_id: UUID) -> Iterator[Line]:
 
 
 def of_org(org_id: UUID) -> Iterator[Line]:
-    """What an org has beside its documents: tags that no document has, answers to questions, vectors of searches."""
+    """What an org has beside its documents: other tags, views, answers to questions, vectors of searches.
+
+    The views that are private to a person stay with that person.
+    """
     yield from _lines(TAGS, TAGS.table.c.org_id == org_id)
+    views = _VIEWS.table.c
+    yield from _lines(_VIEWS, views.org_id == org_id, views.private_to.is_(None))
     yield from _lines(_ANSWERS, _ANSWERS.table.c.org_id == org_id, _ANSWERS.table.c.state == "DONE")
     done = select(_ANSWERS.table.c.key).where(_ANSWERS.table.c.org_id == org_id, _ANSWERS.table.c.state == "DONE")
     for each in KEPT:
@@ -173,25 +212,49 @@ def _plain(name: str, value: Any) -> Any:
     return value
 
 
-def _read(kind: Any, value: Any) -> Any:
-    """A value for a column of this type; ValueError or TypeError where it is of another."""
+def _read(column: Column[Any], value: Any) -> Any:
+    """A value for this column; ValueError, TypeError or ValidationError where it is of another type."""
     for type_, read in _READERS.items():
-        if isinstance(kind, type_):
+        if isinstance(column.type, type_):
             return read(value)
+    return msgspec.convert(value, _SHAPES[column.name])
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
     return value
 
 
-def _of_type(*types: type) -> Any:
-    def check(value: Any) -> Any:
-        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+def _whole(bits: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError
+        if not -(1 << bits) <= value < 1 << bits:
+            raise ValueError
         return value
 
-    return check
+    return read
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError
+    return value
 
 
 def _vector(value: Any) -> Any:
-    return np.frombuffer(base64.b64decode(value, validate=True), "<f4")
+    vector = np.frombuffer(base64.b64decode(_text(value), validate=True), "<f4")
+    if not len(vector) or not np.isfinite(vector).all():
+        raise ValueError
+    return vector
+
+
+def _moment(value: Any) -> datetime:
+    moment = datetime.fromisoformat(_text(value))
+    if moment.tzinfo is None:
+        raise ValueError
+    return moment.astimezone(UTC)
 
 
 def _text(value: Any) -> str:
@@ -204,11 +267,24 @@ def _text(value: Any) -> str:
 # In this order: what is looked for first is the most precise.
 _READERS: Mapping[type, Any] = {
     Uuid: lambda value: UUID(_text(value)),
-    UtcDateTime: lambda value: datetime.fromisoformat(_text(value)),
+    UtcDateTime: _moment,
     Embedding: _vector,
     Date: lambda value: date.fromisoformat(_text(value)),
-    Boolean: _of_type(bool),
-    Integer: _of_type(int),
-    Float: _of_type(int, float),
+    Boolean: _flag,
+    BigInteger: _whole(63),
+    Integer: _whole(31),
+    Float: _number,
     Text: _text,
+}
+# What pages expect of columns that hold JSON.
+_SHAPES: Mapping[str, Any] = {
+    "found": dict[str, Any],
+    "details": dict[str, Any],
+    "warnings": list[str],
+    "polygon": list[float],
+    "rows": list[list[str]],
+    "columns": list[str],
+    "values": list[list[Any]],
+    "neighbours": list[Any],
+    "sentences": list[Any],
 }

@@ -17,7 +17,7 @@ from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.clock import new_id
 from webapp.db import reading, transaction
 from webapp.web.account.welcome import new_link
-from webapp.web.commands import doctor, document_commands, job_commands
+from webapp.web.commands import doctor, document_commands, job_commands, library_commands
 from webapp.web.commands.terminal import NAME, Commands, org_named, org_option, services
 
 _users = Commands("users", help="People who sign in.")
@@ -29,7 +29,7 @@ _person_role = click.Choice([role.value for role in PEOPLE_ROLES])
 
 def register(app: Flask) -> None:
     """Make the commands known to `flask`."""
-    for group in (_users, _tokens, job_commands.group, document_commands.group):
+    for group in (_users, _tokens, job_commands.group, document_commands.group, library_commands.group):
         app.cli.add_command(group)
     app.cli.add_command(doctor.command)
 
