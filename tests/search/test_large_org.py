@@ -11,13 +11,14 @@ from sqlalchemy import select
 from tests.search.conftest import only_postgresql
 from tests.search.passages import Searcher, new_org, put_vectors, random_directions
 from webapp.db import reading
-from webapp.search import neighbours
+from webapp.search import neighbours, vectors
 from webapp.search.model import Chunk
 from webapp.search.neighbours import Near, Nearest, Rules
-from webapp.search.vectors import EXACT_CHUNKS_MAX
 
 MINILM, DIMENSIONS = "minilm-l6-v2-int8", 384
-TOPICS, OWN = 500, 400
+TOPICS, OWN = 200, 200
+# From how many passages on an org is large here: fewer than in use, since the index takes long to build.
+LARGE = 4_000
 RULES = Rules(threshold=0.55)
 MILLISECONDS_PER_PASSAGE_MAX = 25.0
 
@@ -43,11 +44,12 @@ def exactly(org_id: UUID, document_id: UUID) -> list[Near]:
 
 
 @only_postgresql
-def test_the_index_finds_what_comparing_finds(searcher: Searcher) -> None:
+def test_the_index_finds_what_comparing_finds(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "EXACT_CHUNKS_MAX", LARGE)
     org_id = searcher.org_id
-    put_vectors(new_org(), MINILM, about_topics(2000, seed=8))
+    put_vectors(new_org(), MINILM, about_topics(1000, seed=8))
     for seed in range(2, 7):
-        put_vectors(org_id, MINILM, about_topics(EXACT_CHUNKS_MAX // 5, seed=seed))
+        put_vectors(org_id, MINILM, about_topics(LARGE // 5, seed=seed))
     sources = put_vectors(org_id, MINILM, about_topics(OWN, seed=7))
     with reading(org_id):
         assert neighbours.has_index(org_id, MINILM)
