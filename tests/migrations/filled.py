@@ -30,6 +30,7 @@ _VALUES: dict[str, Any] = {
     "answers.state": "DONE",
     "corrections.target": "cell",
     "corrections.verdict": "value",
+    "idempotency_keys.status": 202,
     "documents.found": None,
     "document_fields.check_order": -1.0,
     "processing_runs.state": "QUEUED",

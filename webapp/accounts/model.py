@@ -165,3 +165,24 @@ class AuditEntry(Base):
     target: Mapped[str | None] = mapped_column(Text)
     address: Mapped[str | None] = mapped_column(Text)
     details: Mapped[dict[str, Any] | None] = mapped_column(Json)
+
+
+class IdempotencyKey(Base):
+    """A request of a program that it may send twice, and its answer; without a status it is under way."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (
+        CheckConstraint("length(key) BETWEEN 1 AND 200", name="key"),
+        CheckConstraint("status BETWEEN 200 AND 299", name="status"),
+        UniqueConstraint("org_id", "requested_by", "key"),
+    )
+
+    id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)
+    org_id: Mapped[UUID] = mapped_column(Uuid, ForeignKey("orgs.id", ondelete="CASCADE"))
+    requested_by: Mapped[str] = mapped_column(Text)
+    key: Mapped[str] = mapped_column(Text)
+    request_sha256: Mapped[str] = mapped_column(Text)
+    status: Mapped[int | None] = mapped_column(Integer)
+    location: Mapped[str | None] = mapped_column(Text)
+    body: Mapped[Any] = mapped_column(Json, nullable=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Table
 
-from webapp.accounts import audit, rate_buckets
+from webapp.accounts import audit, idempotency, rate_buckets
 from webapp.clock import monotonic
 from webapp.db import transaction
 from webapp.db.pruning import Prunable, Pruned
@@ -52,6 +52,7 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
         "tag changes": (settings.queue.job_retention_days, TAG_CHANGES.prune_page),
         "events": (settings.queue.event_retention_days, EVENTS.prune_page),
         "calls": (_call_days(settings.queue.call_retention_days), CALLS.prune_page),
+        "keys": (idempotency.KEPT_DAYS, idempotency.PRUNABLE.prune_page),
         "audit": (settings.access.audit_retention_days, audit.PRUNABLE.prune_page),
     }
     done = {what: prune_all(partial(page, days * _DAY), ending) for what, (days, page) in pages.items() if days > 0}

@@ -38,6 +38,7 @@ from webapp.web.exposure import init_exposure
 from webapp.web.fragments import init_fragments
 from webapp.web.htmx import init_htmx
 from webapp.web.http_workers import http_worker_pages
+from webapp.web.idempotency import init_idempotency
 from webapp.web.library import (
     bin_pages,
     bulk_pages,
@@ -133,6 +134,7 @@ def register_pages(app: Flask, settings: Settings) -> None:
     init_rates(app, settings)
     init_access(app)
     init_parameters(app)
+    init_idempotency(app)
     init_reads(app, settings)
     init_upload_seats(app, settings)
     init_uploads(app)

@@ -76,6 +76,15 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
     413: ("That is too large", "The request is larger than this installation accepts."),
     415: ("This kind of content is not accepted", "Send it in another format."),
     422: ("Something needs to be corrected", "Some of the values that were sent cannot be used."),
+    "other_request": (
+        "This idempotency key was used for another request",
+        "Nothing was done. Choose a new key for each request; send the same one only to repeat a request.",
+    ),
+    "under_way": ("The first request with this idempotency key is still under way", "Ask again in a moment."),
+    "cut_off": (
+        "The first request with this idempotency key was cut off",
+        "It may have been done. Look, and choose a new key if it was not.",
+    ),
     "too_many_files": ("Too many files at once", "Nothing was stored. Send fewer files at a time."),
     "rate_requests": (
         "Too many requests",

@@ -9,6 +9,7 @@ import msgspec
 from flask import Flask
 from werkzeug.routing import Rule
 
+from webapp.web import idempotency
 from webapp.web.access import Access, access_of
 from webapp.web.api.query import parameter
 from webapp.web.api.routes import JSON, SECTIONS, Described
@@ -109,7 +110,11 @@ def _operation(
         "operationId": rule.endpoint.replace(".", "_"),
         "summary": each.summary,
         **({"description": needs} if needs else {}),
-        "parameters": [*_path_parameters(rule), *_query_parameters(rule.endpoint)],
+        "parameters": [
+            *_path_parameters(rule),
+            *_query_parameters(rule.endpoint),
+            *([idempotency.PARAMETER] if idempotency.takes_keys(app, rule.endpoint, method) else []),
+        ],
         **({"requestBody": body} if body else {}),
         "responses": {**_answer(each, schemas), "default": _REFUSED},
         **({"security": []} if access is Access.PUBLIC else {}),
