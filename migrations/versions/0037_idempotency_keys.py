@@ -1,7 +1,7 @@
 """Idempotency keys: the answers to requests that a program may send twice.
 
-Revision ID: 0035
-Revises: 0034
+Revision ID: 0037
+Revises: 0036
 Create Date: 2026-11-20
 """
 
@@ -10,8 +10,8 @@ from alembic import op
 
 from webapp.db import Json, UtcDateTime
 
-revision = "0035"
-down_revision = "0034"
+revision = "0037"
+down_revision = "0036"
 branch_labels = None
 depends_on = None
 
