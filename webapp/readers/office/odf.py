@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from webapp.provider_errors import BadInput, FailureCode
 from webapp.readers.markup.markdown import escaped, note
+from webapp.readers.markup.spans import Spans
 from webapp.readers.office.archive import Archive
 from webapp.readers.office.blocks import Blocks, Tables, heading, link, nested_table, one_line, paragraph
 from webapp.readers.office.odf_styles import OdfStyles
@@ -12,6 +13,7 @@ from webapp.readers.zip_members import inside
 
 SPACES_MAX = 100
 COLUMNS_REPEATED_MAX, ROWS_REPEATED_MAX = 200, 100
+SPAN_MAX = 1_000
 COMMENT = "Comment by {author}: {text}"
 COMMENT_OF_NOBODY = "Comment: {text}"
 MANIFEST = "META-INF/manifest.xml"
@@ -209,23 +211,32 @@ class OdfWalk:
     def table(self, element: Element) -> list[str]:
         """The blocks of a table; a table within a cell is one line."""
         self._table_depth += 1
-        rows = [cells for each in _rows(element) for cells in self._repeated(each)]
+        spans = Spans()
+        rows = [cells for each in _rows(element) for cells in self._repeated(each, spans)]
         self._table_depth -= 1
-        return [nested_table(rows)] if self._table_depth else self.tables.add(rows, page=self.page)
+        return [nested_table(rows)] if self._table_depth else self.tables.add(rows, page=self.page, spans=spans)
 
-    def _repeated(self, row: Element) -> Iterator[list[str]]:
+    def _repeated(self, row: Element, spans: Spans) -> Iterator[list[str]]:
         cells: list[str] = []
+        spans.begin_row()
         for each in row:
             name = name_of(each)
             if name not in {"table-cell", "covered-table-cell"}:
                 continue
             text = one_line(" ".join(self.flow(each))) if name == "table-cell" else ""
+            width, height = (
+                number(attribute(each, f"number-{of}-spanned"), 1, most=SPAN_MAX) for of in ("columns", "rows")
+            )
+            spans.cell(len(cells), max(1, width), max(1, height))
             cells += [text] * max(1, number(attribute(each, "number-columns-repeated"), 1, most=COLUMNS_REPEATED_MAX))
             # More columns than anybody reads are cut at the end, where they are empty.
             if len(cells) > COLUMNS_REPEATED_MAX and not text:
                 del cells[COLUMNS_REPEATED_MAX:]
         times = number(attribute(row, "number-rows-repeated"), 1, most=ROWS_REPEATED_MAX) if any(cells) else 1
-        yield from (list(cells) for _ in range(max(1, times)))
+        yield cells
+        for _ in range(1, times):
+            spans.begin_row()
+            yield list(cells)
 
 
 def open_document(archive: Archive) -> tuple[Element, Element | None]:
