@@ -66,8 +66,13 @@ def test_a_library_is_exported_with_what_is_known_of_it(app: Flask, shelf: Progr
         f"/documents/{one}", json={"tags": ["tax"], "title": "Mills", "note": "Read it"}, headers=shelf.headers
     )
     shelf.client.delete(f"/documents/{two}", headers=shelf.headers)
+    assert read_json(shelf.post("/bulk", json={"action": "export", "query": "", "dry_run": True}))["matched"] == 3
+    assert (
+        read_json(shelf.post("/bulk", json={"action": "tag", "query": "", "tags": ["a"], "dry_run": True}))["matched"]
+        == 2
+    )
     done = _export(app, shelf, query="")
-    assert (done["done"], done["failed"], done["may_undo"]) == (3, 0, False)
+    assert (done["matched"], done["done"], done["failed"], done["may_undo"]) == (3, 3, 0, False)
     opened = _opened(shelf, done)
     names = set(opened.namelist())
     assert {"files/note-000.md", "files/NOTE-000 (2).md", "files/Tax/2025/note-000.md"} <= names

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, insert, select, updat
 from webapp.batches import batches
 from webapp.clock import new_id
 from webapp.db import session, transaction
-from webapp.db.bounded import COUNTED_MAX, Count
+from webapp.db.bounded import COUNTED_MAX, Count, up_to_most
 from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.documents.operation_model import BulkOperation, OperationItem
@@ -102,6 +102,9 @@ class BulkRequest:
 
 def count(org_id: UUID, request: BulkRequest) -> Count:
     """How many documents are meant."""
+    if request.action is BulkAction.EXPORT and request.is_whole:
+        everything = select(_documents.c.id).where(_documents.c.org_id == org_id)
+        return Count.of(session().scalar(select(up_to_most(everything))))
     if request.ids is None:
         return selection.count(org_id, request.matching)
     number = sum(len(_there(org_id, request.action, part)) for part in batches(request.ids, _IDS_PER_STATEMENT))
