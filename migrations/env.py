@@ -23,6 +23,7 @@ import webapp.documents.ledger_model
 import webapp.documents.model
 import webapp.documents.operation_model
 import webapp.documents.page_model
+import webapp.documents.rule_model
 import webapp.documents.tag_model
 import webapp.documents.view_model
 import webapp.jobs.model

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ DOCUMENTS = 24_000
 ROWS_READ_MAX = COUNTED_MAX + 6_000
 GROWING = (
     "documents|document_pages|document_words|processing_runs|run_events|document_processing_jobs|provider_calls|chunks|"
-    "stats_minute|stats_hour|stats_day|document_fields|corrections"
+    "stats_minute|stats_hour|stats_day|document_fields|corrections|document_tags"
 )
 
 
@@ -37,7 +38,7 @@ def fill(database: DatabaseUnderTest, *, analyze: bool = True) -> None:
 
 
 @contextmanager
-def judged(engine: Engine) -> Iterator[list[str]]:
+def judged(engine: Engine, rows_most: int = ROWS_READ_MAX) -> Iterator[list[str]]:
     """What is wrong with the statements that are executed in here: each is explained where it is executed."""
     faults: list[str] = []
     on_postgresql = engine.dialect.name == "postgresql"
@@ -47,7 +48,7 @@ def judged(engine: Engine) -> Iterator[list[str]]:
             return
         values = parameters[0] if isinstance(parameters, list) else parameters
         other = cursor.connection.cursor()
-        plans = _explained if on_postgresql else _explained_by_sqlite
+        plans = partial(_explained, rows_most) if on_postgresql else _explained_by_sqlite
         found = [fault for fault in plans(other, statement, values) if fault]
         faults.extend(f"{fault}: {' '.join(statement.split())[:600]}" for fault in found)
         other.close()
@@ -59,14 +60,14 @@ def judged(engine: Engine) -> Iterator[list[str]]:
         event.remove(engine, "before_cursor_execute", look)
 
 
-def _explained(cursor: Any, statement: str, parameters: Any) -> Iterator[str | None]:
+def _explained(rows_most: int, cursor: Any, statement: str, parameters: Any) -> Iterator[str | None]:
     """What is wrong with the plan for these values; and with the one for any, to which PostgreSQL comes in the end."""
     if _WRITES.search(statement):
         cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}", parameters)
         yield _scan_in(cursor.fetchone()[0][0]["Plan"])
         return
     cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
-    yield _fault_of(cursor.fetchone()[0][0]["Plan"])
+    yield _fault_of(cursor.fetchone()[0][0]["Plan"], rows_most)
     names = list(dict.fromkeys(_NAMED_VALUE.findall(statement)))
     if not names:
         return
@@ -76,7 +77,7 @@ def _explained(cursor: Any, statement: str, parameters: Any) -> Iterator[str | N
     cursor.execute("SELECT set_config('plan_cache_mode', 'force_generic_plan', true)")
     cursor.execute(f"PREPARE explained ({types}) AS {numbered}".encode(), prepare=False)
     cursor.execute(sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained ({})").format(values), prepare=False)
-    fault = _fault_of(cursor.fetchone()[0][0]["Plan"])
+    fault = _fault_of(cursor.fetchone()[0][0]["Plan"], rows_most)
     cursor.execute("DEALLOCATE explained; SELECT set_config('plan_cache_mode', 'auto', true)", prepare=False)
     yield f"for any values, {fault}" if fault else None
 
@@ -92,9 +93,9 @@ def _explained_by_sqlite(cursor: Any, statement: str, parameters: Any) -> Iterat
     yield _scan_of("\n".join(row[3] for row in cursor.fetchall()))
 
 
-def _fault_of(plan: dict[str, Any]) -> str | None:
+def _fault_of(plan: dict[str, Any], rows_most: int) -> str | None:
     rows = _rows_read(plan)
-    return _scan_in(plan) or (f"reads {rows:,.0f} rows" if rows > ROWS_READ_MAX else None)
+    return _scan_in(plan) or (f"reads {rows:,.0f} rows" if rows > rows_most else None)
 
 
 def _scan_in(plan: dict[str, Any]) -> str | None:

@@ -153,6 +153,7 @@ class Upload {
     body.append("csrf_token", form.elements.csrf_token.value);
     body.append("file", this.file);
     if (this.folder) body.append("folder", this.folder);
+    if (this.folder && document.getElementById("folder-tags")?.checked) body.append("folder_tags", "1");
     const request = new XMLHttpRequest();
     this.request = request;
     request.open("POST", this.batch ? `${form.action}?bulk=1` : form.action);

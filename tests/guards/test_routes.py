@@ -15,7 +15,7 @@ from tests.web.work import failed
 from webapp.accounts import sessions, tokens
 from webapp.db import reading, transaction
 from webapp.documents.correction_model import Correction
-from webapp.library import bulk, corrections, tag_changes, tags, views
+from webapp.library import bulk, corrections, rules, tag_changes, tags, views
 from webapp.library.bulk import BulkAction, BulkRequest
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
@@ -207,7 +207,7 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         "correction_id": correction_id,
         "operation_id": _operation(app, theirs.org_id),
         **_tag(app, theirs.org_id, work.document_id),
-        "view_id": _view(app, theirs.org_id),
+        **_view_and_rule(app, theirs.org_id),
     }
 
 
@@ -226,9 +226,11 @@ def _tag(app: Flask, org_id: UUID, document_id: UUID) -> dict[str, UUID]:
     return {"tag_id": tag_id, "change_id": change_id}
 
 
-def _view(app: Flask, org_id: UUID) -> UUID:
+def _view_and_rule(app: Flask, org_id: UUID) -> dict[str, UUID]:
     with app.app_context(), transaction(org_id):
-        return views.add(org_id, {"name": "theirs", "query": "", "sort": "newest"}, "tests")
+        view_id = views.add(org_id, {"name": "theirs", "query": "", "sort": "newest"}, "tests")
+        rule = {"name": "theirs", "view_id": view_id, "tags": ["theirs"], "is_on": True}
+        return {"view_id": view_id, "rule_id": rules.add(org_id, rule, "tests")}
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:

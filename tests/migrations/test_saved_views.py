@@ -39,5 +39,6 @@ def test_the_database_refuses_what_cannot_be(unmigrated: Flask) -> None:
         for impossible in ("name = ''", "sort = 'colour'", "position = -1"):
             with pytest.raises(sa.exc.IntegrityError):
                 do(engine, f"UPDATE saved_views SET {impossible}")
+        do(engine, "DELETE FROM rules")
         do(engine, "DELETE FROM users")
         assert found(engine, "SELECT * FROM saved_views") == [], "it was private"

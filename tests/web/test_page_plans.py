@@ -12,11 +12,12 @@ from tests.conftest import DatabaseUnderTest
 from tests.plans import DOCUMENTS, fill, judged
 from tests.web.databases import both_databases
 from tests.web.people import HX, People
+from webapp.clock import new_id
 from webapp.db import db, reading, transaction
 from webapp.db.bounded import COUNTED_MAX
 from webapp.documents.model import Document
 from webapp.jobs.model import Job
-from webapp.library import grid, lookup, selection
+from webapp.library import grid, lookup, selection, views
 from webapp.library.doubts import LEFT_MAX
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
@@ -132,6 +133,66 @@ def test_the_queue_of_doubts_reads_few_rows(crowded: Flask, people: People) -> N
         assert second["next"]["behind"] != first["next"]["behind"]
         assert reader.get("/documents?q=is:corrected").get_json()["documents"]
     assert faults == []
+
+
+# Fifty tags: one that all documents have, one that few have, and 48 in another one that some have.
+_TAGS = """
+    INSERT INTO tags (id, org_id, name, word, created_at)
+    SELECT {id}, '{org}', '{name}', '{name}', created_at FROM orgs WHERE id = '{org}'
+"""
+_TAGGED = """
+    INSERT INTO document_tags (org_id, document_id, tag_id)
+    SELECT org_id, id, '{id}' FROM documents WHERE org_id = '{org}' AND size_bytes % {every} = 0
+"""
+
+
+def _tag_many(app: Flask, on_postgresql: bool) -> None:
+    tagged = [("common", 1), ("rare", 1_000), *((f"some/{number}", 20) for number in range(48))]
+    with app.app_context(), transaction(everywhere=True) as session:
+        for name, every in tagged:
+            tag_id = new_id()
+            ids = (
+                {"id": str(tag_id), "org": str(_crowd.ORG)}
+                if on_postgresql
+                else {"id": tag_id.hex, "org": _crowd.ORG.hex}
+            )
+            session.execute(text(_TAGS.format(name=name, **{**ids, "id": f"'{ids['id']}'"})))
+            session.execute(text(_TAGGED.format(every=every, **ids)))
+        session.execute(text("ANALYZE document_tags" if on_postgresql else "ANALYZE"))
+
+
+@both_databases
+def test_the_library_reads_few_rows_with_fifty_tags_a_document(
+    crowded: Flask, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = _engine(crowded)
+    _tag_many(crowded, engine.dialect.name == "postgresql")
+    reader, browser = people.program(org="big"), people.browser(org="big")
+    # Where no index answers a count, it stops at so many documents.
+    monkeypatch.setattr(views, "LOOKED_AT_MAX", 2_000)
+    for query in ("tag:common", "tag:rare", "tag:some", "tag:some/7 kind:pdf", "kind:invoice", "invoice tag:rare"):
+        assert reader.post("/views", json={"name": query, "query": query}).status_code == 201
+    # A page walks through WALKED_MAX documents at most, and asks each for itself and for its tag.
+    with judged(engine, 3 * grid.WALKED_MAX + 1_000) as faults:
+        for query in (
+            "tag:common",
+            "tag:rare",
+            "tag:some",
+            "tag:some/7 invoice",
+            "-tag:common",
+            "tag:rare OR tag:some/1",
+        ):
+            for more in ("", "&sort=name", "&status=ready"):
+                assert reader.get(f"/documents?q={query}{more}").status_code == 200
+        assert reader.get("/documents?q=tag:rare").get_json()["documents"][0]["id"]
+        assert browser.get("/").status_code == 200
+        bar = browser.get("/views/bar", headers=HX).text
+        with crowded.app_context(), reading(_crowd.ORG):
+            assert selection.ids(_crowd.ORG, Matching(q="tag:rare"))
+            assert selection.ids(_crowd.ORG, Matching(q="tag:common"))
+            assert selection.ids(_crowd.ORG, Matching(q="tag:some"))
+    assert faults == [], "\n\n".join(faults)
+    assert "2,000+" in bar
 
 
 @both_databases

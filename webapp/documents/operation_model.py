@@ -27,7 +27,9 @@ class BulkOperation(Base):
     __tablename__ = "operations"
     __table_args__ = (
         CheckConstraint(
-            "action IN ('tag', 'untag', 'delete', 'restore', 'reprocess', 'export', 'import')", name="action"
+            "action IN ('tag', 'untag', 'delete', 'restore', 'reprocess', 'export', 'import', 'rule', 'unrule', "
+            "'tag_folders')",
+            name="action",
         ),
         CheckConstraint("state IN ('QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'STOPPED')", name="state"),
         CheckConstraint("(state IN ('SUCCEEDED', 'FAILED', 'STOPPED')) = (finished_at IS NOT NULL)", name="finished"),

@@ -110,6 +110,7 @@ class EventKind(StrEnum):
     JOB_RELEASED = "JOB_RELEASED"
     JOB_WAITS = "JOB_WAITS"
     STAGE_PAUSED = "STAGE_PAUSED"
+    RULE_APPLIED = "RULE_APPLIED"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from webapp.jobs.queue import JobQueue, NewJob
 from webapp.jobs.states import Priority
 from webapp.library import batch_bounds, bulk_actions, selection
 from webapp.library.bulk_actions import BulkWork, Change
+from webapp.library.rule_effects import Gifts
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
 from webapp.runs import operations
@@ -52,6 +53,11 @@ class BulkAction(StrEnum):
     RESTORE = "restore"
     REPROCESS = "reprocess"
     EXPORT = "export"
+    RULE = "rule"
+    """Give documents what a rule gives."""
+    UNRULE = "unrule"
+    TAG_FOLDERS = "tag_folders"
+    """Give documents that have a folder its name as a tag."""
 
 
 _UNDONE_BY = {
@@ -59,6 +65,8 @@ _UNDONE_BY = {
     BulkAction.UNTAG: BulkAction.TAG,
     BulkAction.DELETE: BulkAction.RESTORE,
     BulkAction.RESTORE: BulkAction.DELETE,
+    BulkAction.RULE: BulkAction.UNRULE,
+    BulkAction.TAG_FOLDERS: BulkAction.UNTAG,
 }
 
 
@@ -70,6 +78,8 @@ class BulkRequest:
     ids: Sequence[UUID] | None = None
     matching: Matching = field(default_factory=Matching)
     tags: Sequence[str] = ()
+    gifts: Gifts | None = None
+    """What the rule gives that is applied."""
 
     @property
     def is_whole(self) -> bool:
@@ -85,6 +95,7 @@ class BulkRequest:
             "folder": self.matching.folder,
             "status": status.value if status else None,
             "tags": list(self.tags),
+            **({"rule": self.gifts.as_json()} if self.gifts else {}),
         }
 
     @classmethod
@@ -244,7 +255,7 @@ def do_batch(queue: JobQueue, max_attempts: int, org_id: UUID, operation_id: UUI
         changes = bulk_actions.undo(work, action, some, _undos(org_id, row.undo_of, looked_at))
     else:
         looked_at = list(some)
-        changes = bulk_actions.apply(work, action, some, row.wanted.get("tags", ()))
+        changes = bulk_actions.apply(work, action, some, row.wanted)
     _note(org_id, row, len(looked_at), changes)
     return last
 

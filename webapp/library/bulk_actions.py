@@ -10,8 +10,9 @@ from webapp.documents.states import RunTrigger
 from webapp.jobs.queue import JobQueue
 from webapp.jobs.states import Priority
 from webapp.library import bin as library_bin
-from webapp.library import tags
+from webapp.library import folders, rule_effects, tags
 from webapp.library.bin import Restored
+from webapp.library.rule_effects import Gifts
 from webapp.runs import lifecycle, of_documents, transitions
 from webapp.runs.transitions import DocumentMissing
 
@@ -38,8 +39,8 @@ class BulkWork:
     by: str
 
 
-def apply(work: BulkWork, action: str, ids: Sequence[UUID], names: Sequence[str]) -> _Changes:
-    """Change these documents; those that were as they should be already have no entry."""
+def apply(work: BulkWork, action: str, ids: Sequence[UUID], asked: Mapping[str, Any]) -> _Changes:
+    """Change these documents as the operation's row says; those that were as they should be already have no entry."""
     match action:
         case "delete":
             return _deleted(work, ids)
@@ -47,7 +48,13 @@ def apply(work: BulkWork, action: str, ids: Sequence[UUID], names: Sequence[str]
             return _restored(work, ids)
         case "reprocess":
             return {each: _again(work, each) for each in ids}
-    return _tagged(work, dict.fromkeys(ids, names), is_added=action == "tag")
+        case "rule":
+            locked = of_documents.lock_many(work.org_id, ids)
+            given = rule_effects.apply(work.org_id, Gifts.of(asked["rule"]), locked, anew=True)
+            return {each: Change(done) for each, done in given.items()}
+        case "tag_folders":
+            return _tagged(work, folders.tags_of(work.org_id, ids), is_added=True)
+    return _tagged(work, dict.fromkeys(ids, asked.get("tags", ())), is_added=action == "tag")
 
 
 def undo(work: BulkWork, action: str, ids: Sequence[UUID], undos: Mapping[UUID, Mapping[str, Any]]) -> _Changes:
@@ -61,6 +68,9 @@ def undo(work: BulkWork, action: str, ids: Sequence[UUID], undos: Mapping[UUID, 
         case "restore":
             times = library_bin.deleted_times(work.org_id, ids)
             changes = _restored(work, [each for each in ids if _is_as_left(undos[each], times.get(each))])
+        case "unrule":
+            locked = of_documents.lock_many(work.org_id, ids)
+            changes = {each: Change({}) for each in locked if rule_effects.revert(work.org_id, each, undos[each])}
         case _:
             wanted = {each: undos[each].get("tags", ()) for each in ids}
             changes = _tagged(work, wanted, is_added=action == "tag")

@@ -101,6 +101,14 @@ def set_favourite(org_id: UUID, document_id: UUID, is_favourite: bool) -> None:
     _update(org_id, document_id, {"favourite": is_favourite or None})
 
 
+def set_found(org_id: UUID, document_id: UUID, columns: Mapping[str, Any]) -> None:
+    """Let a title or a kind be what was found; called for facts that no person says otherwise."""
+    new = dict(columns)
+    if Fact.TITLE.value in new:
+        new.setdefault("title_is_guess", False)
+    _write(org_id, document_id, new)
+
+
 def date_origin(org_id: UUID, document_id: UUID) -> tuple[str | None, Collection[str]]:
     """Where a document's date is from, and which of its facts a person said."""
     row, found = _known(org_id, document_id)

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from pathlib import PurePath
 
 FILENAME_CHARACTERS_MAX = 255
 ENDING_CHARACTERS_MAX = 16
@@ -19,6 +20,12 @@ def clean_filename(raw: str | None) -> str:
     shown = "".join(character for character in name if _is_shown(character))
     shown = " ".join(unicodedata.normalize("NFC", shown).split())
     return _shorten(shown) if shown.strip(". ") else NAMELESS
+
+
+def stem(name: str) -> str:
+    """A file's name without its ending, where that is one: of "scan 7.pdf" it is "scan 7"."""
+    ending = PurePath(name).suffix
+    return name[: -len(ending)] if ending and len(ending) <= ENDING_CHARACTERS_MAX else name
 
 
 def _is_shown(character: str) -> bool:

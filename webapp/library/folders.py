@@ -1,5 +1,6 @@
 """The folders that documents were uploaded with: names that people gave, which never become paths of this machine."""
 
+from collections.abc import Collection
 from typing import Any, cast
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from webapp.db import session
 from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 from webapp.readers.archives.members import NAMELESS, clean_path
+from webapp.search.filters import BadValue, plain_tag, tag_of
 
 CHARACTERS_MAX = 1_000
 _documents = cast(Table, Document.__table__)
@@ -40,6 +42,23 @@ def is_within(folder: str, column: ColumnElement[str | None] = _documents.c.fold
 
 def _within(folder: str, column: ColumnElement[str | None]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return column == folder, and_(column > f"{folder}/", column < f"{folder}{_BEHIND_SLASH}")
+
+
+def tag_of_folder(folder: str) -> str | None:
+    """The tag that a folder becomes: "Tax/2025" as it is; None where it is too long for a tag or has no name."""
+    name = plain_tag(folder)
+    try:
+        tag_of(name)
+    except BadValue:
+        return None
+    return name
+
+
+def tags_of(org_id: UUID, ids: Collection[UUID]) -> dict[UUID, list[str]]:
+    """The tags that the folders of these documents become, where they have one."""
+    d = _documents.c
+    rows = session().execute(select(d.id, d.folder).where(d.org_id == org_id, d.id.in_(ids), d.folder.is_not(None)))
+    return {row.id: [name] for row in rows if (name := tag_of_folder(row.folder))}
 
 
 def having(org_id: UUID, folder: str, most: int) -> Subquery:

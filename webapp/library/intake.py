@@ -27,7 +27,7 @@ from webapp.documents.model import Document
 from webapp.documents.states import RunState
 from webapp.jobs.states import Priority
 from webapp.library import bin as library_bin
-from webapp.library import contents, names
+from webapp.library import contents, names, tags
 from webapp.library.bin import Restored
 from webapp.library.filenames import clean_filename
 from webapp.library.usage import add_stored, stored_bytes
@@ -172,10 +172,12 @@ def ingest(
     checkpoint: Mapping[str, Any] | None = None,
     *,
     folder: str | None = None,
+    tag: str | None = None,
 ) -> Ingested:
     """Take an upload in: returns a new document with a queued run, or the one that has these bytes already.
 
-    `checkpoint` is what the run's first job is told; `folder` is shown with the document (webapp/library/folders.py).
+    `checkpoint` is what the run's first job is told; `folder` is shown with the document (webapp/library/folders.py),
+    and a new document has the `tag`.
     Whatever the outcome, the incoming file is gone afterwards. Refused says what is wrong with it.
     """
     with _discarded(incoming):
@@ -184,7 +186,7 @@ def ingest(
         existing = _find(org_id, incoming.sha256) or _find_in_bin(services, org_id, incoming.sha256)
         document = _new_document(org_id, incoming, name, kind)
         document.folder = folder
-        return existing or _store(services, document, incoming, priority, checkpoint or {})
+        return existing or _store(services, document, incoming, tag, priority, checkpoint or {})
 
 
 def _check(incoming: IncomingFile, name: str) -> FileType:
@@ -214,13 +216,18 @@ def _new_document(org_id: UUID, incoming: IncomingFile, name: str, kind: FileTyp
 
 
 def _store(
-    services: Services, document: Document, incoming: IncomingFile, priority: int, checkpoint: Mapping[str, Any]
+    services: Services,
+    document: Document,
+    incoming: IncomingFile,
+    tag: str | None,
+    priority: int,
+    checkpoint: Mapping[str, Any],
 ) -> Ingested:
     org_id, document_id, sha256, path = document.org_id, document.id, document.sha256, document.blob_path
     incoming.close()
     try:
         services.providers.blobs.put_file(path, incoming.path)
-        return _commit(services, document, priority, checkpoint)
+        return _commit(services, document, tag, priority, checkpoint)
     except BaseException as error:
         # An error while committing does not say what the database decided: ask it. Where it can't
         # answer, the blob stays, since a blob without rows is removed by the daily sweep.
@@ -237,13 +244,17 @@ def _store(
         raise
 
 
-def _commit(services: Services, document: Document, priority: int, checkpoint: Mapping[str, Any]) -> Ingested:
+def _commit(
+    services: Services, document: Document, tag: str | None, priority: int, checkpoint: Mapping[str, Any]
+) -> Ingested:
     with db.transaction(document.org_id) as session:
         _share_answers(document)
         session.add(document)
         session.flush()
         _count_stored(services, document)
         names.add(document.org_id, document.id, document.filename)
+        if tag is not None:
+            tags.add(document.org_id, document.id, tag)
         run_id = lifecycle.queue_first_run(
             services.queue,
             document.org_id,

@@ -73,6 +73,17 @@ def _few(org_id: UUID, wanted: Matching, wish: Wish) -> ColumnElement[UUID] | No
     return ids_of_status
 
 
+def is_meant(org_id: UUID, document_id: UUID, wanted: Matching) -> bool:
+    """Whether this document is among those that are meant."""
+    wish = filtered.wish(org_id, wanted.q)
+    if wish.is_nothing:
+        return False
+    id_ = _documents.c.id
+    of_org = _of_org(org_id, wanted, _other_models(org_id, wanted))
+    found = select(id_).where(id_ == document_id, *of_org, *wish.conditions, *names.has_all(org_id, id_, wish.words))
+    return session().scalar(found) is not None
+
+
 def count(org_id: UUID, wanted: Matching, *, looked_at: int | None = None) -> Count:
     """How many documents are meant; with `looked_at`, as far as so many were looked at, where no index answers it."""
     plan_by_indexes()

@@ -2,10 +2,23 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Subquery, Table, bindparam, delete, func, literal_column, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Subquery,
+    Table,
+    bindparam,
+    delete,
+    false,
+    func,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
 from sqlalchemy.dialects import postgresql
 
 from webapp.batches import batches
@@ -17,6 +30,8 @@ from webapp.search.filters import TAG_DIVIDER, BadValue, plain_tag, tag_of
 TAGS_MAX = 50
 WITHIN_MAX = 5_000
 """So many tags are looked for where one is asked for with all in it."""
+LOOKED_UP_MAX = 100
+"""So many tags are looked up one by one."""
 COLORS = ("blue", "yellow", "green", "brown", "red", "purple")
 _IDS_PER_STATEMENT = 500
 
@@ -128,19 +143,31 @@ def within(org_id: UUID, word: str) -> list[UUID]:
 
 
 def having(org_id: UUID, word: str, most: int) -> Subquery:
-    """The documents that have a tag or one in it, each once; some of them where they have it at more than `most`."""
-    dt = _document_tags.c
-    found = select(dt.document_id).where(dt.org_id == org_id, dt.tag_id.in_(within(org_id, word)))
-    some = found.limit(literal_column(str(most))).subquery()
+    """The documents that have a tag or one in it, each once; called where `are_few` says that these are few."""
+    some = _having(org_id, within(org_id, word), most).subquery()
     return select(some.c.document_id).distinct().subquery()
 
 
 def are_few(org_id: UUID, word: str, few: int) -> bool:
-    """Whether a tag and those in it are given no more often than that."""
+    """Whether a tag and those in it are given no more often than that; not where very many tags are in it."""
+    ids = within(org_id, word)
+    if len(ids) > LOOKED_UP_MAX:
+        return False
+    some = _having(org_id, ids, few + 1).subquery()
+    return (session().scalar(select(func.count()).select_from(some)) or 0) <= few
+
+
+def _having(org_id: UUID, tag_ids: Sequence[UUID], most: int) -> Select[Any]:
+    """So many documents of these tags: each tag is looked up by itself, or a planner may read all rows of the org."""
     dt = _document_tags.c
-    found = select(dt.document_id).where(dt.org_id == org_id, dt.tag_id.in_(within(org_id, word)))
-    number = session().scalar(select(func.count()).select_from(found.limit(literal_column(str(few + 1))).subquery()))
-    return (number or 0) <= few
+    limit: ColumnElement[int] = literal_column(str(most))
+    each = [
+        select(select(dt.document_id).where(dt.org_id == org_id, dt.tag_id == tag_id).limit(limit).subquery())
+        for tag_id in tag_ids
+    ]
+    nothing = select(dt.document_id).where(false())
+    found = union_all(*each).subquery() if each else nothing.subquery()
+    return select(found.c.document_id).limit(limit)
 
 
 def of_documents(org_id: UUID, document_ids: Collection[UUID]) -> dict[UUID, list[ShownTag]]:

@@ -10,6 +10,7 @@ from sqlalchemy import Table, bindparam, update
 
 from webapp.db import session
 from webapp.documents.model import Document
+from webapp.pipeline.apply_rules import apply_rules
 from webapp.pipeline.source import find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
@@ -33,8 +34,13 @@ def keep(context: StageContext) -> None:
         KEEP,
         lambda: mark,
         lambda mark: _store(context, mark),
-        end=lambda: lifecycle.succeed_run(context.queue, context.lease),
+        end=lambda: _end(context),
     )
+
+
+def _end(context: StageContext) -> None:
+    lifecycle.succeed_run(context.queue, context.lease)
+    apply_rules(context)
 
 
 def _store(context: StageContext, mark: str) -> Stored:

@@ -17,6 +17,7 @@ from webapp.library import facts, field_dates, found_fields, names
 from webapp.library.found_fields import share
 from webapp.library.searchable import WORDS
 from webapp.pipeline import replaced
+from webapp.pipeline.apply_rules import apply_rules
 from webapp.pipeline.artifacts import clear_away
 from webapp.pipeline.chunk import StagedChunk, load_chunks
 from webapp.pipeline.connect import follow_up
@@ -66,10 +67,15 @@ def publish(context: StageContext) -> None:
         PUBLISH,
         lambda: _gather(context),
         lambda result: _store(context, result),
-        end=lambda: end_published(context),
+        end=lambda: _end(context),
     )
     keep_extraction(context)
     clear_away(context, _published(context).values())
+
+
+def _end(context: StageContext) -> None:
+    end_published(context)
+    apply_rules(context)
 
 
 def end_published(context: StageContext) -> None:

@@ -30,6 +30,8 @@ class IncidentName(StrEnum):
     """A job was taken back from a worker that died or was silent; `subject` is the code of the error."""
     PASSAGES_LOST = "passages_lost"
     """A new result has less than half of the passages of the one that it replaced; `number` counts passages."""
+    RULES_FAILED = "rules_failed"
+    """The rules of an org failed at a document, which was published without what they would have given it."""
     DISK_NEARLY_FULL = "disk_nearly_full"
     """A machine's disk for files is nearly full; `subject` is the host, `number` counts minutes."""
 

@@ -14,6 +14,7 @@ from webapp.web.api import bulk_answers as bulk
 from webapp.web.api import correction_answers as corrected
 from webapp.web.api import document_answers as docs
 from webapp.web.api import ops_answers as ops
+from webapp.web.api import rule_answers as ruled
 from webapp.web.api import search_answers as found
 from webapp.web.api import tag_answers as tagged
 from webapp.web.api import view_answers as viewed
@@ -86,6 +87,7 @@ class Described:
 _FILES = {
     "file": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "One or many files."},
     "folder": {"type": "string", "description": "The folder that they lay in, as in Tax/2025."},
+    "folder_tags": {"type": "string", "enum": ["1"], "description": "1: new documents have their folder as a tag."},
     "language": {"type": "string", "description": "What is spoken in the recordings among them, as in en."},
 }
 
@@ -169,6 +171,14 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "views.change": Described("Change a saved view", viewed.ViewJson, body=viewed.ViewChangeJson),
         "views.remove": Described("Delete a saved view; the documents stay", status=204),
     },
+    "Rules": {
+        "rules.index": Described("List the rules", ruled.RulesJson),
+        "rules.show": Described("Get a rule, and what it would change in the library", ruled.TriedRuleJson),
+        "rules.create": Described("Make a rule", ruled.RuleJson, 201, body=ruled.NewRuleJson),
+        "rules.change": Described("Change a rule", ruled.RuleJson, body=ruled.RuleChangeJson),
+        "rules.remove": Described("Delete a rule; what it gave documents stays", status=204),
+        "rules.apply": Described("Apply a rule to the whole library", bulk.BulkBegunJson, 202),
+    },
     "Search": {
         "search.show": Described("Search passages", found.SearchAnswerJson),
         "suggestions.show": Described("Complete a query", found.SuggestionsJson),
@@ -240,6 +250,8 @@ PAGES_ONLY = frozenset(
         "tags.delete",
         "tags.edit",
         "tags.names",
+        "rules.delete",
+        "rules.edit",
         "views.bar",
         "views.delete",
         "views.edit",

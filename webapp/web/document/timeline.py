@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 from webapp.documents.model import ProcessingRun, RunEvent
@@ -27,6 +28,8 @@ class Moment:
     attempt: int | None
     by: str | None
     waits_for: str | None
+    given: str | None = None
+    """What a rule gave the document, after the name of the rule."""
 
 
 @dataclass(frozen=True)
@@ -101,4 +104,10 @@ def _moment(began: datetime, event: RunEvent, since: datetime | None, names: Map
         attempt=attempt if isinstance(attempt, int) else None,
         by=names.get(str(details.get("by"))),
         waits_for=str(details["reason"]) if event.kind == EventKind.JOB_WAITS and "reason" in details else None,
+        given=_given(details) if event.kind == EventKind.RULE_APPLIED else None,
     )
+
+
+def _given(details: Mapping[str, Any]) -> str:
+    given = [*details.get("tags", ()), *(str(details[name]) for name in ("kind", "title") if name in details)]
+    return f"{details.get('rule', '')}: {', '.join(given)}"

@@ -33,6 +33,8 @@ FAILURES_SHOWN = 100
 SHOWN_MAX = 50
 _KNOWN = {"action", "query", "folder", "status", "ids", "tags", "dry_run"}
 _OF_FORMS = {FIELD, "action", "q", "folder", "status", "id", "tags", "all", "confirmed"}
+# What a rule gives is asked for at the rule, and undone at the operation.
+_BY_RULES = {BulkAction.RULE, BulkAction.UNRULE}
 _WHICH = "Name the documents: their ids in “ids”, or a “query” that they match (an empty one is all)."
 _TAGS = (
     f"Name 1 to {tags.TAGS_MAX} tags, each of 1 to {TAG_CHARACTERS_MAX} characters, "
@@ -261,8 +263,9 @@ def _matching(q: str, folder: str, status: str) -> Matching:
 
 def _checked(action: str, ids: list[UUID] | None, matching: Matching, names: Sequence[str]) -> BulkRequest:
     chosen = choice(BulkAction, "action", action)
-    if chosen is None:
-        raise Problem(422, detail=f"action must be one of: {', '.join(BulkAction)}.")
+    if chosen is None or chosen in _BY_RULES:
+        known = [each for each in BulkAction if each not in _BY_RULES]
+        raise Problem(422, detail=f"action must be one of: {', '.join(known)}.")
     if chosen in {BulkAction.TAG, BulkAction.UNTAG}:
         try:
             if any("\0" in name for name in names) or not tags.named(names):

@@ -9,7 +9,7 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 from werkzeug.datastructures import FileStorage
 
 from webapp.jobs.states import Priority
-from webapp.library.folders import clean_folder, folder_of
+from webapp.library.folders import clean_folder, folder_of, tag_of_folder
 from webapp.library.intake import Ingested, Refused, ingest
 from webapp.web import fragments, sentences
 from webapp.web.access import org_id, services, uploaders_only
@@ -46,7 +46,8 @@ class Rejected:
 def create() -> Response:
     """Take in one or many files. What is wrong with one of them is no reason to lose the others.
 
-    `language` is spoken in the recordings among them; `folder` is where they lay.
+    `language` is spoken in the recordings among them; `folder` is where they lay, and with
+    `folder_tags` a tag of each new document.
     """
     org = org_id()
     parts = [part for part in request.files.getlist("file") if part.filename]
@@ -77,7 +78,8 @@ def _take(
     try:
         if stream.refused:
             raise stream.refused
-        return ingest(services(), org, stream, part.filename, priority, checkpoint, folder=folder)
+        tag = tag_of_folder(folder) if folder and request.form.get("folder_tags") == "1" else None
+        return ingest(services(), org, stream, part.filename, priority, checkpoint, folder=folder, tag=tag)
     except Refused as refused:
         return Rejected(part.filename or "", refused.code, sentences.refusal(refused.code, refused.data))
 

@@ -10,7 +10,7 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 from webapp.clock import monotonic
 from webapp.db import reading, reading_late, transaction
 from webapp.db.bounded import Count
-from webapp.library import views
+from webapp.library import rules, views
 from webapp.library.grid import Sort
 from webapp.library.status_filter import StatusFilter
 from webapp.library.views import NAME_CHARACTERS_MAX, VIEWS_MAX, TooManyViews, View
@@ -140,7 +140,14 @@ def _found(view_id: UUID) -> View:
 def _remove(view_id: UUID) -> None:
     _found(view_id)
     with transaction(org_id()):
+        _check_unused(view_id, "deleted")
         views.remove(org_id(), view_id)
+
+
+def _check_unused(view_id: UUID, wanted: str) -> None:
+    if names := rules.of_view(org_id(), view_id):
+        detail = f"The view can't be {wanted}: the rule “{names[0]}” is about its documents. Change that rule first."
+        raise Problem(409, "in_use", detail=detail)
 
 
 def _change(view: View, given: dict[str, Any]) -> None:
@@ -149,6 +156,8 @@ def _change(view: View, given: dict[str, Any]) -> None:
     values = _values(given, view)
     position = whole_number(str(given["position"]), "position", VIEWS_MAX) if "position" in given else None
     with transaction(org_id()):
+        if "private_to" in values and values["private_to"] is not None:
+            _check_unused(view.id, "private")
         views.change(org_id(), view.id, values)
         if position is not None:
             views.move(org_id(), view.id, principal().user_id, position - 1)
