@@ -21,6 +21,7 @@ import webapp.accounts.model
 import webapp.documents.correction_model
 import webapp.documents.ledger_model
 import webapp.documents.model
+import webapp.documents.name_model
 import webapp.documents.operation_model
 import webapp.documents.page_model
 import webapp.documents.rule_model

@@ -8,7 +8,7 @@ import hashlib
 import io
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -27,7 +27,7 @@ from webapp.documents.model import Document
 from webapp.documents.states import RunState
 from webapp.jobs.states import Priority
 from webapp.library import bin as library_bin
-from webapp.library import contents, names, tags
+from webapp.library import contents, further_names, names, tags
 from webapp.library.bin import Restored
 from webapp.library.filenames import clean_filename
 from webapp.library.usage import add_stored, stored_bytes
@@ -186,7 +186,18 @@ def ingest(
         existing = _find(org_id, incoming.sha256) or _find_in_bin(services, org_id, incoming.sha256)
         document = _new_document(org_id, incoming, name, kind)
         document.folder = folder
-        return existing or _store(services, document, incoming, tag, priority, checkpoint or {})
+        if existing is not None:
+            _keep_name(org_id, existing.document, name, folder)
+            return existing
+        return _store(services, document, incoming, tag, priority, checkpoint or {})
+
+
+def _keep_name(org_id: UUID, known: Document, name: str, folder: str | None) -> None:
+    """What the same file is called this time; nothing where it was deleted meanwhile."""
+    if (name, folder or known.folder) == (known.filename, known.folder):
+        return
+    with suppress(transitions.DocumentMissing), db.transaction(org_id):
+        further_names.add(org_id, known.id, name, folder)
 
 
 def _check(incoming: IncomingFile, name: str) -> FileType:

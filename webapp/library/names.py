@@ -26,16 +26,17 @@ from sqlalchemy import (
     column,
     delete,
     func,
-    insert,
     literal_column,
     select,
     text,
 )
+from sqlalchemy.dialects import postgresql
 
 from webapp.batches import batches
 from webapp.db import ask_postgresql, db, session
 from webapp.db.inside_words import FUNCTION
 from webapp.documents.model import Document, DocumentWord
+from webapp.documents.name_model import FurtherName
 
 WORDS_PER_DOCUMENT_MAX = 60
 WORD_CHARACTERS_MAX = 64
@@ -47,7 +48,9 @@ _IDS_PER_STATEMENT = 500
 
 words = cast(Table, DocumentWord.__table__)
 _documents = cast(Table, Document.__table__)
-_ADD = insert(words)
+_others = cast(Table, FurtherName.__table__)
+# A further name of a document may have the word, too.
+_ADD = postgresql.insert(words).on_conflict_do_nothing()
 _OWN = words.c.org_id == bindparam("org"), words.c.document_id == bindparam("document")
 # An older version of the application adds documents without words while a newer one is being rolled out.
 _HAS_WORDS = select(literal_column("1")).where(*_OWN).limit(literal_column("1")).scalar_subquery()
@@ -106,10 +109,11 @@ def rename(org_id: UUID, document_id: UUID, new_names: Mapping[str, Any]) -> Non
         return
     old = words_of(row.filename, row.title) if row[2] else set()
     new = words_of(filename, title)
-    if old - new:
-        session().execute(
-            delete(words).where(*_OWN, words.c.word.in_(old - new)), {"org": org_id, "document": document_id}
-        )
+    gone = old - new
+    if gone:
+        gone -= _words_of_others(org_id, [document_id]).get(document_id, set())
+    if gone:
+        session().execute(delete(words).where(*_OWN, words.c.word.in_(gone)), {"org": org_id, "document": document_id})
     _insert(org_id, document_id, new - old)
 
 
@@ -123,14 +127,24 @@ def remember(org_id: UUID, document_ids: Iterable[UUID]) -> None:
     """Let these documents, which were forgotten, be found by their names again."""
     d = _documents.c
     for part in batches(document_ids, _IDS_PER_STATEMENT):
+        others = _words_of_others(org_id, part)
         named = session().execute(select(d.id, d.filename, d.title).where(d.org_id == org_id, d.id.in_(part)))
         rows = [
             {"org_id": org_id, "document_id": row.id, "word": word}
             for row in named
-            for word in sorted(words_of(row.filename, row.title))
+            for word in sorted(words_of(row.filename, row.title) | others.get(row.id, set()))
         ]
         if rows:
             session().execute(_ADD, rows)
+
+
+def _words_of_others(org_id: UUID, document_ids: Iterable[UUID]) -> dict[UUID, set[str]]:
+    """The words of further names of these documents, where they have some."""
+    found: dict[UUID, set[str]] = {}
+    asked = select(_others.c.document_id, _others.c.filename).where(_others.c.org_id == org_id)
+    for row in session().execute(asked.where(_others.c.document_id.in_(list(document_ids)))):
+        found.setdefault(row.document_id, set()).update(words_of(row.filename))
+    return found
 
 
 @dataclass(frozen=True)

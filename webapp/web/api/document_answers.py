@@ -82,12 +82,20 @@ class OwnFactJson(TypedDict):
     at: Time
 
 
+class FurtherNameJson(TypedDict):
+    """What else a document's file was called where it was uploaded again, and the folder that it lay in."""
+
+    filename: str
+    folder: str | None
+
+
 class WholeDocumentJson(DocumentJson):
     """All about one document."""
 
     counts: Annotated[dict[str, int], Meta(description="How many fields, tables, chunks, … it has.")]
     searchable_pdf: bool
     tags: list[str]
+    further_names: list[FurtherNameJson]
     corrected: Annotated[dict[str, OwnFactJson], Meta(description="What a person says: title, filename, kind, date.")]
 
 

@@ -331,6 +331,7 @@ def context_of(found: ShownResult) -> dict[str, Any]:
         "bin_days": services().settings.limits.bin_days,
         "tags": found.view.tags,
         "known_tags": found.known_tags,
+        "further_names": found.further_names,
         "page_counts": found.pages,
         "mend": offered(services().providers, found.document, found.reasons) if found.reasons else None,
         "opens_inline": blobs.opens_inline(found.document.content_type),

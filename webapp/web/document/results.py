@@ -18,8 +18,9 @@ from webapp.accounts import actors
 from webapp.db import reading
 from webapp.documents.model import Document
 from webapp.jobs.states import JobStatus
-from webapp.library import corrections, lookup, tags
+from webapp.library import corrections, further_names, lookup, tags
 from webapp.library.corrections import Target
+from webapp.library.further_names import OtherName
 from webapp.library.pages import reasons
 from webapp.library.searchable import WORDS
 from webapp.runs.stages import DETECT_CONNECTIONS
@@ -69,6 +70,8 @@ class ShownResult:
     """What was in the way of pages that were not read well."""
     is_looking: bool = False
     """Whether its connections are still being looked for."""
+    further_names: Sequence[OtherName] = ()
+    """What else its file was called where it was uploaded again."""
     own_facts: Mapping[str, OwnFact] = field(default_factory=dict)
     """What a person says of it, beside what was found, by the names of the facts."""
 
@@ -92,8 +95,9 @@ class ShownResult:
     def json(self) -> dict[str, Any]:
         """All about the document, for programs."""
         whole = {"counts": self.counts, "searchable_pdf": self.has_words, "tags": [tag.name for tag in self.view.tags]}
+        also = [{"filename": each.filename, "folder": each.folder or None} for each in self.further_names]
         own = {name: {"found": fact.found, "by": fact.by, "at": fact.at} for name, fact in self.own_facts.items()}
-        return {**document_json(self.view), **whole, "corrected": own}
+        return {**document_json(self.view), **whole, "further_names": also, "corrected": own}
 
     def cursor(self, start: int) -> str | None:
         """What asks for the part from number `start` on, of this result and no other."""
@@ -142,6 +146,7 @@ def find(document_id: UUID) -> ShownResult:
         in_the_way = reasons(org, document_id) if view.document.is_partly_read else ()
         is_looking = published is not None and _is_looking(published.id)
         own = _own_facts(view.document)
+        others = further_names.of_document(org, document_id)
     return ShownResult(
         view,
         published.finished_at if published else None,
@@ -152,6 +157,7 @@ def find(document_id: UUID) -> ShownResult:
         known_tags,
         in_the_way,
         is_looking,
+        others,
         own,
     )
 
