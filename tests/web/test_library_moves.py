@@ -119,7 +119,10 @@ def _fill(app: Flask, program: Program) -> list[str]:
     assert fields, "the invoice has fields"
     _said(program, f"/documents/{bill}/fields/{fields[0]['name']}", value="INV-2025-18")
     program.client.delete(f"/documents/{gone}", headers=program.headers)
-    assert program.post("/views", json={"name": "Taxes", "query": "tag:tax"}).status_code == 201
+    view = read_json(program.post("/views", json={"name": "Taxes", "query": "tag:tax"}))["id"]
+    rule = read_json(program.post("/rules", json={"name": "Order", "view_id": view, "tags": ["ordered"]}))["id"]
+    assert program.post(f"/rules/{rule}/apply").status_code in {200, 202}
+    work_off(app)
     [waiting] = shelve(program, ("waiting.md", b"# Waiting\n\nNobody has read this.\n"))
     return [one, two, table, bill, archive, folded, waiting]
 
@@ -137,6 +140,7 @@ def _seen(program: Program, ids: list[str]) -> dict[str, Any]:
         everything[f"{each}/markdown"] = program.get(f"/documents/{each}/markdown").text
     views = read_json(program.get("/views"))["views"]
     everything["views"] = [(view["id"], view["name"], view["query"]) for view in views]
+    everything["rules"] = read_json(program.get("/rules"))
     for query in _QUERIES:
         found = program.client.get("/search", query_string={"q": query}, headers=program.headers)
         everything[f"search {query}"] = read_json(found)

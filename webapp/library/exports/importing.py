@@ -21,6 +21,7 @@ from webapp.clock import new_id, now
 from webapp.db import reading, session, transaction
 from webapp.documents.model import Document
 from webapp.documents.operation_model import BulkOperation
+from webapp.documents.rule_model import RuleApplication
 from webapp.documents.states import OperationState
 from webapp.documents.tag_model import Tag
 from webapp.library.exports import added_document, rows
@@ -36,6 +37,7 @@ _documents, _operations = cast(Table, Document.__table__), cast(Table, BulkOpera
 _chunks = cast(Table, Chunk.__table__)
 IMPORT = "import"
 _ROWS_AT_ONCE = 500
+_ABOUT_DOCUMENTS = (AnswerSource.__tablename__, RuleApplication.__tablename__)
 _OF_ORG = f"{LIBRARY}org.jsonl"
 
 
@@ -192,7 +194,7 @@ def _add_some_of_org(target: ImportTarget, name: str, part: list[dict[str, Any]]
             return
         if any(row.get("private_to") is not None for row in read):
             raise DamagedExport(f"{_OF_ORG} has views of people")
-        if name == AnswerSource.__tablename__:
+        if name in _ABOUT_DOCUMENTS:
             read = _of_documents_there(target.org_id, read)
         if read:
             table = rows.BY_NAME[name].table

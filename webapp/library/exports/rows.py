@@ -35,6 +35,7 @@ from webapp.db import Base, Embedding, UtcDateTime, session
 from webapp.documents.correction_model import Correction
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun, RunEvent
 from webapp.documents.page_model import DocumentPage
+from webapp.documents.rule_model import Rule, RuleApplication
 from webapp.documents.states import RunState
 from webapp.documents.tag_model import DocumentTag, Tag
 from webapp.documents.view_model import SavedView
@@ -106,16 +107,19 @@ _OF_DOCUMENT = (
     ExportedTable(_table(DocumentTag), ("tag_id",)),
 )
 _VIEWS = ExportedTable(_table(SavedView), ("position", "id"))
+_RULES = ExportedTable(_table(Rule), ("id",))
+_APPLICATIONS = ExportedTable(_table(RuleApplication), ("rule_id", "document_id"))
 CONNECTIONS = ExportedTable(_table(Connection), ("source_chunk_id", "target_chunk_id", "kind"))
 _ANSWERS = ExportedTable(_table(AnsweredQuestion), ("key",))
 KEPT = (
     ExportedTable(_table(AnswerSource), ("key", "number")),
     ExportedTable(_table(QueryEmbedding), ("model", "query_sha256")),
 )
+_BESIDE_DOCUMENTS = (TAGS, _VIEWS, _RULES, _APPLICATIONS, _ANSWERS, *KEPT)
 BY_NAME: Mapping[str, ExportedTable] = {
-    each.name: each for each in (_DOCUMENTS, TAGS, _RUNS, *_OF_DOCUMENT, _VIEWS, CONNECTIONS, _ANSWERS, *KEPT)
+    each.name: each for each in (_DOCUMENTS, _RUNS, *_OF_DOCUMENT, CONNECTIONS, *_BESIDE_DOCUMENTS)
 }
-OF_ORG = frozenset((TAGS.name, _VIEWS.name, _ANSWERS.name, *(each.name for each in KEPT)))
+OF_ORG = frozenset(each.name for each in _BESIDE_DOCUMENTS)
 """What `of_org` gives."""
 _WITH_NAMES = (Correction.__tablename__, RunEvent.__tablename__)
 SOMEBODY = "somebody who left"
@@ -162,13 +166,19 @@ def connections_of(org_id: UUID, document_id: UUID) -> Iterator[Line]:
 
 
 def of_org(org_id: UUID) -> Iterator[Line]:
-    """What an org has beside its documents: other tags, views, answers to questions, vectors of searches.
+    """What an org has beside its documents: other tags, views, rules, answers to questions, vectors of searches.
 
     The views that are private to a person stay with that person.
     """
     yield from _lines(TAGS, TAGS.table.c.org_id == org_id)
     views = _VIEWS.table.c
-    yield from _lines(_VIEWS, views.org_id == org_id, views.private_to.is_(None))
+    of_all = views.org_id == org_id, views.private_to.is_(None)
+    yield from _lines(_VIEWS, *of_all)
+    rules, applications = _RULES.table.c, _APPLICATIONS.table.c
+    with_view = rules.org_id == org_id, rules.view_id.in_(select(views.id).where(*of_all))
+    yield from _lines(_RULES, *with_view)
+    of_rules = applications.rule_id.in_(select(rules.id).where(*with_view))
+    yield from _lines(_APPLICATIONS, applications.org_id == org_id, of_rules)
     yield from _lines(_ANSWERS, _ANSWERS.table.c.org_id == org_id, _ANSWERS.table.c.state == "DONE")
     done = select(_ANSWERS.table.c.key).where(_ANSWERS.table.c.org_id == org_id, _ANSWERS.table.c.state == "DONE")
     for each in KEPT:
@@ -282,6 +292,7 @@ _SHAPES: Mapping[str, Any] = {
     "details": dict[str, Any],
     "warnings": list[str],
     "polygon": list[float],
+    "tags": list[str],
     "rows": list[list[str]],
     "columns": list[str],
     "values": list[list[Any]],
