@@ -6,7 +6,7 @@ export function watchViews() {
 
 function mark() {
   const here = plain(location.href);
-  for (const link of document.querySelectorAll("[data-view]")) {
+  for (const link of document.querySelectorAll("#views [data-view]")) {
     if (plain(link.href) === here) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

@@ -39,24 +39,24 @@ def test_tags_are_given_found_and_put_in_order(working: Visit, open_page: NewPag
     one, two, tag = f"one-{width}.md", f"two-{width}.md", f"w{width}"
     shelve(page, tmp_path, one, two)
     _tag(page, one, f"{tag}/y{width}")
-    _tag(page, two, f"{tag}/rent{width}", "to pay")
+    _tag(page, two, f"{tag}/flat{width}", "to pay")
     assert page.evaluate(FAULTS) == []
     page.goto(f"/?q=tag:{tag}")
     expect(page.locator("#rows tr")).to_have_count(2)
 
     page.goto("/tags")
     assert page.evaluate(FAULTS) == []
-    node = page.locator(".tag-node", has=page.get_by_role("link", name=f"rent{width}", exact=True)).first
+    node = page.locator(".tag-node", has=page.get_by_role("link", name=f"flat{width}", exact=True)).first
     node.get_by_text("Change").click()
-    node.get_by_label(f"Colour of the tag {tag}/rent{width}").select_option("green")
+    node.get_by_label(f"Colour of the tag {tag}/flat{width}").select_option("green")
     node.get_by_role("button", name="Save").click()
-    expect(page.locator(".tag-green", has_text=f"rent{width}").first).to_be_visible()
+    expect(page.locator(".tag-green", has_text=f"flat{width}").first).to_be_visible()
     assert page.evaluate(FAULTS) == []
 
     node.get_by_text("Change").click()
-    node.get_by_label(f"Name of the tag {tag}/rent{width}").fill(f"{tag}/y{width}")
+    node.get_by_label(f"Name of the tag {tag}/flat{width}").fill(f"{tag}/y{width}")
     node.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(f"Merge “{tag}/rent{width}” into “{tag}/y{width}”?")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"Merge “{tag}/flat{width}” into “{tag}/y{width}”?")
     assert page.evaluate(FAULTS) == []
     page.get_by_role("button", name="Merge").click()
     merged = page.locator(".tag-node", has=page.get_by_role("link", name=f"y{width}", exact=True)).first
@@ -71,4 +71,4 @@ def test_tags_are_given_found_and_put_in_order(working: Visit, open_page: NewPag
     page.get_by_role("button", name="Delete").click()
     expect(node).to_have_count(0)
     page.locator("#flashes").get_by_role("button", name="Undo").click()
-    expect(page.locator(".tag-green", has_text=f"rent{width}").first).to_be_visible()
+    expect(page.locator(".tag-green", has_text=f"flat{width}").first).to_be_visible()

@@ -149,7 +149,7 @@ def _upload_until(team: Team, chosen: Callable[[set[int]], set[int]]) -> tuple[i
     while not (pids := chosen({int(name.split(":")[1]) for (name,) in team.rows(_EMBEDS)})):
         if len(documents) % AT_ONCE == 0:
             team.wait_until_ready(documents)
-        documents += team.upload(1, paragraphs=200)
+        documents += team.upload(1, paragraphs=80)
         wait_for(lambda: team.rows(_COME_TO_EMBEDDING)[0][0] >= len(documents), "for one more")  # noqa: B023 - called at once
     return min(pids), documents
 

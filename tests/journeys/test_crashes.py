@@ -154,6 +154,8 @@ each_commit = pytest.mark.parametrize("moment", ["before_commit", "after_commit"
 # A short document is claimed and published, and so is what follows it; a long one is stored step by step. Here each
 # way of saving meets one of the two moments; `make crashes` tries many more of both.
 BY_STEPS, AT_ONCE = (True, 5), (False, 2)
+# Right after a commit, and right before the next but one.
+FIRST = {"before_commit": 1, "after_commit": 2}
 
 
 def each_way(before: tuple[bool, int], after: tuple[bool, int]) -> pytest.MarkDecorator:
@@ -165,9 +167,9 @@ def each_way(before: tuple[bool, int], after: tuple[bool, int]) -> pytest.MarkDe
 def test_embedded_a_restart_says_what_was_lost_and_reprocess_works(
     embedded: Site, moment: str, saves_at_once: bool, commits_min: int
 ) -> None:
-    number, whole = 0, _whole_document(embedded)
-    while _dies_embedded(embedded, Crash(moment, number + 1, saves_at_once), whole):
-        number += 1
+    number, whole = FIRST[moment], _whole_document(embedded)
+    while _dies_embedded(embedded, Crash(moment, number, saves_at_once), whole):
+        number += 2
         assert number < COMMITS_MAX
     assert number >= commits_min, "there are commits to die at"
 
@@ -194,9 +196,9 @@ def _dies_embedded(site: Site, crash: Crash, whole: int) -> bool:
 
 @each_way(before=BY_STEPS, after=AT_ONCE)
 def test_workers_another_one_takes_over(workers: Site, moment: str, saves_at_once: bool, commits_min: int) -> None:
-    number, whole = 0, _whole_document(workers)
-    while _dies_among_workers(workers, Crash(moment, number + 1, saves_at_once), whole):
-        number += 1
+    number, whole = FIRST[moment], _whole_document(workers)
+    while _dies_among_workers(workers, Crash(moment, number, saves_at_once), whole):
+        number += 2
         assert number < COMMITS_MAX
     assert number >= commits_min, "there are commits to die at"
 

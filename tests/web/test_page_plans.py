@@ -173,7 +173,7 @@ def test_the_library_reads_few_rows_with_fifty_tags_a_document(
     for query in ("tag:common", "tag:rare", "tag:some", "tag:some/7 kind:pdf", "kind:invoice", "invoice tag:rare"):
         assert reader.post("/views", json={"name": query, "query": query}).status_code == 201
     # A page walks through WALKED_MAX documents at most, and asks each for itself and for its tag.
-    with judged(engine, 3 * grid.WALKED_MAX + 1_000) as faults:
+    with judged(engine, 3 * grid.WALKED_MAX + 1_000, has_tags=True) as faults:
         for query in (
             "tag:common",
             "tag:rare",

@@ -123,13 +123,11 @@ def test_a_request_behind_too_many_is_refused_at_once(tmp_path: Path) -> None:
     simple.write_bytes(samples.report_pdf(1))
     with ThreadPoolExecutor() as others:
         first = others.submit(pictures.draw, endless, 1, BOX, timeout_seconds=2)
-
-        def ask_meanwhile() -> None:
-            while not first.done():
-                pictures.draw(simple, 1, BOX, timeout_seconds=20)
-
+        deadline = monotonic() + 20
+        while not pictures._seats._present and monotonic() < deadline:
+            threading.Event().wait(0.001)
         with pytest.raises(Busy, match="at once"):
-            ask_meanwhile()
+            pictures.draw(simple, 1, BOX, timeout_seconds=20)
         with pytest.raises((TimedOut, ParserCrashed)):
             first.result(20)
     assert draw(pictures, simple) is not None
