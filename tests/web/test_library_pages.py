@@ -1,6 +1,7 @@
 """The grid: what it shows to whom, its filters, orders and pages, and how little it asks of the database."""
 
 import re
+from html import unescape
 
 import pytest
 from flask import Flask
@@ -97,6 +98,46 @@ def test_filters_and_orders(app: Flask, browser: Browser, program: Program) -> N
     assert "note-001.md" not in page
     assert 'aria-sort="ascending"' in page
     assert "No document matches" in browser.get("/?q=nothing").text
+
+
+def test_the_tabs_count_what_the_filter_means(app: Flask, browser: Browser, program: Program) -> None:
+    shelve(program, notes(1), notes(2), ("broken.pdf", b"%PDF-1.7 nothing"))
+    use_hashed_words(app)
+    work_off(app)
+    page = browser.get("/?q=note&sort=name").text
+    # A page waits for no count: it asks for them by itself.
+    [tabs] = re.findall(r'<nav class="tabs" id="status-tabs".*?</nav>', page, re.DOTALL)
+    assert "tab-count" not in tabs
+    [url] = re.findall(r'hx-get="([^"]*/counts[^"]*)"\D+hx-trigger="load, ', tabs)
+    counted = browser.get(unescape(url), headers=HX).text
+    assert dict(re.findall(r'id="tab-(\w+)".*?tab-count">(\d+)<', counted, re.DOTALL)) == {
+        "all": "2", "processing": "0", "ready": "2", "failed": "0",
+    }  # fmt: skip
+    assert 'href="/?q=note&amp;status=failed&amp;sort=name"' in counted
+    assert "data-poll" not in counted
+
+    assert read_json(program.get("/documents/counts?q=broken")) == {
+        "counts": {"PROCESSING": 0, "READY": 0, "partly_read": 0, "kept": 0, "FAILED": 1, "TIMED_OUT": 0},
+        "counts_more": [],
+    }
+    assert read_json(program.get("/documents/counts?folder=Tax"))["counts"]["READY"] == 0
+    assert program.get('/documents/counts?q="').status_code == 422
+    assert program.get("/documents/counts?cursor=7").status_code == 400
+
+
+def test_the_counts_move_while_documents_out_of_sight_are_processed(
+    app: Flask, browser: Browser, program: Program
+) -> None:
+    shelve(program, notes(1))
+    use_hashed_words(app)
+    work_off(app)
+    shelve(program, ("later.md", b"# Later"))
+    for query in ("status=ready", "q=note"):
+        tabs = browser.get(f"/documents/counts?{query}", headers=HX).text
+        assert 'data-poll hx-get="/documents/counts?' in tabs
+        assert 'hx-trigger="load delay:5s, poll, ' in tabs
+    [nav] = re.findall(r'<nav class="tabs" id="status-tabs"[^>]*>', browser.get("/?status=ready").text)
+    assert "data-poll" in nav
 
 
 @pytest.mark.parametrize("query", ["status=gone", "sort=sideways", "cursor=7", "limit=0", "limit=many", "limit=9999"])

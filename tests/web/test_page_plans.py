@@ -17,7 +17,7 @@ from webapp.db import db, reading, transaction
 from webapp.db.bounded import COUNTED_MAX
 from webapp.documents.model import Document
 from webapp.jobs.model import Job
-from webapp.library import grid, lookup, selection, views
+from webapp.library import grid, lookup, selection, status_counts, views
 from webapp.library.doubts import LEFT_MAX
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
@@ -106,6 +106,23 @@ def test_the_library_reads_few_rows_in_every_order_and_under_every_filter(crowde
             if "next_cursor" in answer.text and (cursor := answer.get_json()["next_cursor"]):
                 assert reader.get(f"{path}&cursor={cursor}").status_code == 200
     assert faults == []
+
+
+@both_databases
+def test_the_counts_of_the_tabs_read_few_rows_under_every_filter(
+    crowded: Flask, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _tag_many(crowded, _engine(crowded).dialect.name == "postgresql")
+    # Each status, and what an index finds, is looked at as far as that.
+    monkeypatch.setattr(status_counts, "LOOKED_AT_MAX", 2_000)
+    reader = people.program(org="big")
+    queries = ("", "invoice", "legacy", "10000123", "invoice 2019", "kind:pdf", "tag:common", "tag:rare", "-tag:rare")
+    with judged(_engine(crowded), 6 * 2_000 * 3, has_tags=True) as faults:
+        for query in queries:
+            for folder in ("", "Tax", "Archive"):
+                answer = reader.get(f"/documents/counts?q={query}&folder={folder}")
+                assert answer.status_code == 200
+    assert faults == [], "\n\n".join(faults)
 
 
 # A field of each document that is to be checked, and for half of them a correction of another.

@@ -10,6 +10,7 @@ _LIST = ("cursor", "start", "run")
 KNOWN: dict[str, tuple[str, ...]] = {
     "library.index": _LIBRARY,
     "library.listing": _LIBRARY,
+    "library.counts": ("q", "folder", "status", "sort"),
     "doubts.show": ("behind", "decided"),
     "fields.show": ("q", "folder", "status", "field", "sort"),
     "fields.download": ("q", "folder", "status", "field", "sort"),

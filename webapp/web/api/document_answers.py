@@ -104,6 +104,13 @@ class DocumentListJson(TypedDict):
 
     documents: list[DocumentJson]
     next_cursor: Cursor
+    counts: Annotated[dict[str, int], Meta(description="Those of the whole library, whatever is asked for.")]
+    counts_more: Annotated[list[str], Meta(description="The counts that are larger than the number says.")]
+
+
+class StatusCountsJson(TypedDict):
+    """How many of the documents that a query and a folder mean have each status."""
+
     counts: dict[str, int]
     counts_more: Annotated[list[str], Meta(description="The counts that are larger than the number says.")]
 

@@ -83,6 +83,7 @@ PAGES_ONLY: Mapping[str, tuple[str, ...]] = {
     "document.status": ("view",),
     "document.tables": ("edit",),
     "doubts.show": ("decided",),
+    "library.counts": ("status", "sort"),
 }
 """Parameters that change nothing in what programs are answered."""
 

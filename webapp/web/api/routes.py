@@ -94,6 +94,7 @@ _FILES = {
 SECTIONS: Mapping[str, Mapping[str, Described]] = {
     "Documents": {
         "library.listing": Described("List documents", docs.DocumentListJson),
+        "library.counts": Described("Count the documents that a filter means, by status", docs.StatusCountsJson),
         "upload.create": Described("Upload one or many files", docs.UploadJson, form=_FILES),
         "document.show": Described("Get a document", docs.WholeDocumentJson),
         "document.status": Described("Get how far the processing of a document is", docs.StatusJson),

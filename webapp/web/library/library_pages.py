@@ -1,14 +1,15 @@
 """The grid of documents: filter, sort, one page after the other."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from flask import Blueprint, Response, request, url_for
+from flask import Blueprint, Response, jsonify, request, url_for
 
 from webapp.db import reading_late
 from webapp.db.bounded import Count
-from webapp.library import grid, lookup
+from webapp.library import grid, lookup, status_counts
 from webapp.library.folders import clean_folder
 from webapp.library.grid import Cursor, NoCursor, Sort
 from webapp.library.status_filter import WHOLE_LIBRARY, StatusFilter
@@ -48,7 +49,7 @@ class Query:
     cursor: Cursor | None
     limit: int
 
-    def url(self, **changes: object) -> str:
+    def url(self, endpoint: str = "library.index", **changes: object) -> str:
         """The address of this view with some of its parameters changed; a cursor only where it is given."""
         kept = {
             "q": self.q,
@@ -59,7 +60,12 @@ class Query:
         wanted = {**kept, **changes}
         if wanted["sort"] == Sort.NEWEST:
             wanted["sort"] = None
-        return url_for("library.index", **fragments.without(wanted))
+        return url_for(endpoint, **fragments.without(wanted))
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether documents are left out for another reason than their status."""
+        return bool(self.q or self.folder)
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,50 @@ class Tab:
     """A status to filter by; None is all of them."""
 
     value: str | None
-    count: Count
+    count: Count | None
     url: str
     is_current: bool
+
+
+@dataclass(frozen=True)
+class Tabs:
+    """The tabs of the statuses, ready to be shown."""
+
+    query: Query
+    library: Mapping[StatusFilter, Count]
+    """How many documents of the whole library have each status."""
+    counts: Mapping[StatusFilter, Count] | None
+    """How many of those that the filter means; None where they are not counted yet."""
+    can_be_counted: bool = True
+
+    @property
+    def url(self) -> str:
+        """Where the tabs with their present counts are."""
+        return self.query.url("library.counts")
+
+    @property
+    def is_uncounted(self) -> bool:
+        """Whether the page has to ask for the counts."""
+        return self.counts is None and self.can_be_counted
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether counts will change by themselves, be it by documents that are on no page that is open."""
+        return self.counts is not None and bool(self.library[StatusFilter.PROCESSING])
+
+    @property
+    def shown(self) -> list[Tab]:
+        """All, then each status; some are rare, and have their tabs only where there is one, or they are chosen."""
+        chosen, counts = self.query.status, self.counts
+        shown = [one for one in StatusFilter if self.library[one] or one == chosen or one not in _RARE]
+        number = sum((counts[one] for one in WHOLE_LIBRARY), Count()) if counts else None
+        return [
+            Tab(None, number, self.query.url(status=None), chosen is None),
+            *(
+                Tab(one.lower(), counts[one] if counts else None, self.query.url(status=one.lower()), one == chosen)
+                for one in shown
+            ),
+        ]
 
 
 @dataclass(frozen=True)
@@ -89,6 +136,7 @@ class Grid:
     query: Query
     rows: list[DocumentView]
     counts: dict[StatusFilter, Count]
+    """Those of the whole library, whatever the filter is."""
     next_cursor: Cursor | None
     mistake: str | None = None
     """What is wrong with the filter, in a sentence."""
@@ -145,16 +193,9 @@ class Grid:
         return self.query.cursor is not None and not fragments.wants_fragment()
 
     @property
-    def tabs(self) -> list[Tab]:
-        """All, then each status; some are rare, and have their tabs only where there is one, or they are chosen."""
-        chosen = self.query.status
-        shown = [one for one in StatusFilter if self.counts[one] or one == chosen or one not in _RARE]
-        number = sum((self.counts[one] for one in WHOLE_LIBRARY), Count())
-        everything = Tab(None, number, self.query.url(status=None), chosen is None)
-        return [
-            everything,
-            *(Tab(one.lower(), self.counts[one], self.query.url(status=one.lower()), one == chosen) for one in shown),
-        ]
+    def tabs(self) -> Tabs:
+        """The tabs: with the counts of the whole library, or without counts where a filter is to be counted later."""
+        return Tabs(self.query, self.counts, None if self.query.is_filtered else self.counts, self.mistake is None)
 
     @property
     def headers(self) -> list[Header]:
@@ -183,6 +224,21 @@ def listing() -> Response:
     return _show()
 
 
+@pages.get("/documents/counts")
+def counts() -> Response:
+    """How many documents that the filter means have each status: the tabs, which the page asks for by itself."""
+    query, org = _query(), org_id()
+
+    def read() -> Tabs:
+        found = status_counts.read(org, query.q, query.folder)
+        return Tabs(query, found.library, found.filtered)
+
+    shown = reading_late(org, read, may_be_late=may_be_late())
+    if fragments.is_for_program():
+        return jsonify(counts_json(shown.counts or {}))
+    return fragments.replacing("library/_tabs.html", tabs=shown)
+
+
 def _show() -> Response:
     query = _query()
     try:
@@ -191,8 +247,8 @@ def _show() -> Response:
         if fragments.is_for_program():
             raise
         org = org_id()
-        counts = reading_late(org, lambda: lookup.counts(org), may_be_late=may_be_late())
-        return fragments.invalid(_answer(Grid(query, [], counts, None, sentence(mistake))), "#results")
+        library = reading_late(org, lambda: lookup.counts(org), may_be_late=may_be_late())
+        return fragments.invalid(_answer(Grid(query, [], library, None, sentence(mistake))), "#results")
 
 
 def _answer(shown: Grid) -> Response:
@@ -205,6 +261,7 @@ def _answer(shown: Grid) -> Response:
             **counts_json(shown.counts),
         },
         grid=shown,
+        tabs=shown.tabs,
         kinds=kinds.words(services().providers),
         # A fragment and a program have no bar.
         views=[] if fragments.wants_fragment() or fragments.is_for_program() else shown_beside(request.args),
@@ -229,8 +286,8 @@ def _grid(query: Query) -> Grid:
             cursor=query.cursor,
             limit=query.limit,
         )
-        counts = lookup.counts(org)
-        return Grid(query, document_views(services().queue, found.rows), counts, found.next_cursor)
+        library = lookup.counts(org)
+        return Grid(query, document_views(services().queue, found.rows), library, found.next_cursor)
 
     return reading_late(org, read, may_be_late=may_be_late())
 
