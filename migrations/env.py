@@ -25,6 +25,7 @@ import webapp.documents.name_model
 import webapp.documents.operation_model
 import webapp.documents.page_model
 import webapp.documents.rule_model
+import webapp.documents.source_model
 import webapp.documents.tag_model
 import webapp.documents.view_model
 import webapp.jobs.model

@@ -13,10 +13,13 @@ from tests.web.databases import both_databases
 from tests.web.people import HTML, HX, JSON, Browser, People, Program
 from tests.web.work import failed
 from webapp.accounts import sessions, tokens
+from webapp.clock import utc_now
 from webapp.db import reading, transaction
 from webapp.documents.correction_model import Correction
+from webapp.documents.source_model import SourceItem
 from webapp.library import bulk, corrections, rules, tag_changes, tags, views
 from webapp.library.bulk import BulkAction, BulkRequest
+from webapp.library.sources import registry
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
 
@@ -48,6 +51,16 @@ FOR_OPS = {
     "reprocess.reembed",
     "security.show",
     "security.people",
+    "sources.index",
+    "sources.show",
+    "sources.create",
+    "sources.change",
+    "sources.edit",
+    "sources.remove",
+    "sources.delete",
+    "sources.poll",
+    "sources.test",
+    "sources.retry",
     "bin.confirm_empty",
     "bin.empty",
     "deletion.confirm_purge",
@@ -208,6 +221,7 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         "operation_id": _operation(app, theirs.org_id),
         **_tag(app, theirs.org_id, work.document_id),
         **_view_and_rule(app, theirs.org_id),
+        **_source(app, theirs.org_id),
     }
 
 
@@ -231,6 +245,16 @@ def _view_and_rule(app: Flask, org_id: UUID) -> dict[str, UUID]:
         view_id = views.add(org_id, {"name": "theirs", "query": "", "sort": "newest"}, "tests")
         rule = {"name": "theirs", "view_id": view_id, "tags": ["theirs"], "is_on": True}
         return {"view_id": view_id, "rule_id": rules.add(org_id, rule, "tests")}
+
+
+def _source(app: Flask, org_id: UUID) -> dict[str, UUID]:
+    with app.app_context(), transaction(org_id) as opened:
+        values = {"kind": "folder", "name": "theirs", "place": {"path": "/srv/theirs"}, "after_taking": "leave"}
+        source_id = registry.add(org_id, {**values, "interval_seconds": 60}, "tests")
+        own = {"org_id": org_id, "source_id": source_id, "key": "a", "version": "1", "name": "theirs.txt"}
+        opened.add(item := SourceItem(**own, state="failed", reason="unreadable", ended_at=utc_now()))
+        opened.flush()
+        return {"source_id": source_id, "item_id": item.id}
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:

@@ -324,7 +324,10 @@ def test_the_levers_of_the_queue_are_there_too(app: Flask, people: People) -> No
     result = _run(app, "jobs", "cancel", "--org", "Acme", first.job_id, second.job_id, second.document_id)
     assert (result.exit_code, result.stdout.count(": cancelled")) == (1, 2)
     assert "Cancelled: 2. Refused: 1." in result.stderr
-    assert _run(app, "jobs", "prune").stdout == "jobs\t0\noperations\t0\ntag changes\t0\nkeys\t0\naudit\t0\n"
+    assert (
+        _run(app, "jobs", "prune").stdout
+        == "jobs\t0\noperations\t0\ntag changes\t0\nsource items\t0\nkeys\t0\naudit\t0\n"
+    )
 
 
 def _counts(app: Flask, *more: str) -> list[str]:

@@ -43,7 +43,13 @@ def pruned(bench: Bench) -> dict[str, int]:
     """What was forgotten, but for the security log, which is empty here and has tests of its own."""
     found = prune(bench.services)
     assert found.pop("audit") == 0
-    assert found.pop("operations", 0) == found.pop("tag changes", 0) == found.pop("keys", 0) == 0
+    assert (
+        found.pop("operations", 0)
+        == found.pop("tag changes", 0)
+        == found.pop("source items", 0)
+        == found.pop("keys", 0)
+        == 0
+    )
     return found
 
 

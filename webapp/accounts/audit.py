@@ -60,6 +60,9 @@ class Action(StrEnum):
     STAGE_LIMITED = "stage_limited"
     JOBS_DISCARDED = "jobs_discarded"
     JOBS_RESTORED = "jobs_restored"
+    SOURCE_CREATED = "source_created"
+    SOURCE_CHANGED = "source_changed"
+    SOURCE_DELETED = "source_deleted"
 
 
 @dataclass(frozen=True)

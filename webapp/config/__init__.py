@@ -27,6 +27,7 @@ from webapp.config import (
     providers,
     queue,
     server,
+    sources,
     speech,
     speechkit,
 )
@@ -75,6 +76,7 @@ class Settings(Group):
     dispatch: dispatch.DispatchSettings
     parsers: parsers.ParserSettings
     containers: containers.ContainerSettings
+    sources: sources.SourceSettings
     models: models.ModelSettings
     ocr: ocr.OcrSettings
     embedding: embedding.EmbeddingSettings
@@ -122,6 +124,7 @@ def _read(env: Reader) -> Settings:
         dispatch=dispatch.read(env, has_workers=not embedded and not database_url.startswith("sqlite")),
         parsers=parsers.read(env, embedded=embedded),
         containers=containers.read(env),
+        sources=sources.read(env),
         models=models.read(env),
         ocr=ocr.read(env),
         embedding=embedding.read(env),

@@ -7,9 +7,9 @@ before that, neither rows nor files stay behind.
 import hashlib
 import io
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
@@ -67,6 +67,20 @@ class Refused(Exception):
         super().__init__(code.value)
         self.code = code
         self.data: Mapping[str, Any] = data
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a file is taken in: the priority and the first checkpoint of its run, its folder and its tag.
+
+    `beside` writes its own rows in the transaction that adds a new document; it is not called for one that is known.
+    """
+
+    priority: int = Priority.PERSON
+    checkpoint: Mapping[str, Any] = field(default_factory=dict)
+    folder: str | None = None
+    tag: str | None = None
+    beside: Callable[[UUID], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -174,10 +188,17 @@ def ingest(
     folder: str | None = None,
     tag: str | None = None,
 ) -> Ingested:
-    """Take an upload in: returns a new document with a queued run, or the one that has these bytes already.
+    """Take an upload in, as `take_in` does.
 
     `checkpoint` is what the run's first job is told; `folder` is shown with the document (webapp/library/folders.py),
     and a new document has the `tag`.
+    """
+    return take_in(services, org_id, incoming, filename, Terms(priority, checkpoint or {}, folder, tag))
+
+
+def take_in(services: Services, org_id: UUID, incoming: IncomingFile, filename: str | None, terms: Terms) -> Ingested:
+    """Take a file in: returns a new document with a queued run, or the one that has these bytes already.
+
     Whatever the outcome, the incoming file is gone afterwards. Refused says what is wrong with it.
     """
     with _discarded(incoming):
@@ -185,11 +206,11 @@ def ingest(
         kind = _check(incoming, name)
         existing = _find(org_id, incoming.sha256) or _find_in_bin(services, org_id, incoming.sha256)
         document = _new_document(org_id, incoming, name, kind)
-        document.folder = folder
+        document.folder = terms.folder
         if existing is not None:
-            _keep_name(org_id, existing.document, name, folder)
+            _keep_name(org_id, existing.document, name, terms.folder)
             return existing
-        return _store(services, document, incoming, tag, priority, checkpoint or {})
+        return _store(services, document, incoming, terms)
 
 
 def _keep_name(org_id: UUID, known: Document, name: str, folder: str | None) -> None:
@@ -226,19 +247,12 @@ def _new_document(org_id: UUID, incoming: IncomingFile, name: str, kind: FileTyp
     )
 
 
-def _store(
-    services: Services,
-    document: Document,
-    incoming: IncomingFile,
-    tag: str | None,
-    priority: int,
-    checkpoint: Mapping[str, Any],
-) -> Ingested:
+def _store(services: Services, document: Document, incoming: IncomingFile, terms: Terms) -> Ingested:
     org_id, document_id, sha256, path = document.org_id, document.id, document.sha256, document.blob_path
     incoming.close()
     try:
         services.providers.blobs.put_file(path, incoming.path)
-        return _commit(services, document, tag, priority, checkpoint)
+        return _commit(services, document, terms)
     except BaseException as error:
         # An error while committing does not say what the database decided: ask it. Where it can't
         # answer, the blob stays, since a blob without rows is removed by the daily sweep.
@@ -255,25 +269,25 @@ def _store(
         raise
 
 
-def _commit(
-    services: Services, document: Document, tag: str | None, priority: int, checkpoint: Mapping[str, Any]
-) -> Ingested:
+def _commit(services: Services, document: Document, terms: Terms) -> Ingested:
     with db.transaction(document.org_id) as session:
         _share_answers(document)
         session.add(document)
         session.flush()
         _count_stored(services, document)
         names.add(document.org_id, document.id, document.filename)
-        if tag is not None:
-            tags.add(document.org_id, document.id, tag)
+        if terms.tag is not None:
+            tags.add(document.org_id, document.id, terms.tag)
+        if terms.beside is not None:
+            terms.beside(document.id)
         run_id = lifecycle.queue_first_run(
             services.queue,
             document.org_id,
             document.id,
             document.content_type,
             max_attempts=services.settings.queue.job_max_attempts,
-            priority=priority,
-            checkpoint=checkpoint,
+            priority=terms.priority,
+            checkpoint=terms.checkpoint,
         )
         return Ingested(document, IngestedRun(run_id, RunState.QUEUED))
 

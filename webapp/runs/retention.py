@@ -16,6 +16,7 @@ from webapp.db.pruning import Prunable, Pruned
 from webapp.documents import model, spending
 from webapp.documents.ledger_model import ProviderCall
 from webapp.documents.operation_model import BulkOperation
+from webapp.documents.source_model import SourceItem
 from webapp.documents.tag_model import TagChange
 from webapp.services import Services
 
@@ -30,6 +31,7 @@ _events = cast(Table, model.RunEvent.__table__)
 _calls = cast(Table, ProviderCall.__table__)
 _operations = cast(Table, BulkOperation.__table__)
 _tag_changes = cast(Table, TagChange.__table__)
+_source_items = cast(Table, SourceItem.__table__)
 # Runs themselves are never deleted.
 EVENTS = Prunable(_events, _events.c.created_at)
 # What was spent on a day stays known.
@@ -37,6 +39,8 @@ CALLS = Prunable(_calls, _calls.c.created_at, kept=spending.LINE, keep=spending.
 # With what became of each document, so an operation can't be undone any more.
 OPERATIONS = Prunable(_operations, _operations.c.finished_at)
 TAG_CHANGES = Prunable(_tag_changes, _tag_changes.c.created_at)
+# What a source has shown, and nothing is compared with any more.
+SOURCE_ITEMS = Prunable(_source_items, _source_items.c.unneeded_at)
 # Of today and yesterday no line is deleted, whatever the settings say: what may still be spent follows from them.
 _CALL_DAYS_LEAST = 2.0
 
@@ -50,6 +54,7 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
         "jobs": (settings.queue.job_retention_days, services.queue.prune),
         "operations": (settings.queue.job_retention_days, OPERATIONS.prune_page),
         "tag changes": (settings.queue.job_retention_days, TAG_CHANGES.prune_page),
+        "source items": (settings.queue.job_retention_days, SOURCE_ITEMS.prune_page),
         "events": (settings.queue.event_retention_days, EVENTS.prune_page),
         "calls": (_call_days(settings.queue.call_retention_days), CALLS.prune_page),
         "keys": (idempotency.KEPT_DAYS, idempotency.PRUNABLE.prune_page),

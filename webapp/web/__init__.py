@@ -72,6 +72,7 @@ from webapp.web.rates import init_rates
 from webapp.web.reads import init_reads
 from webapp.web.search import answer_pages, search_pages, suggestion_pages
 from webapp.web.security import init_security
+from webapp.web.sources import source_pages
 
 _PAGES = (
     account_pages,
@@ -110,6 +111,7 @@ _PAGES = (
     search_pages,
     answer_pages,
     session_pages,
+    source_pages,
     stage_pages,
     suggestion_pages,
     table_file_pages,

@@ -40,6 +40,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "picture.page": ("size",),
     "jobs.index": ("q", "status", "stage", "code", "resolution", "cursor"),
     "security.show": ("action", "cursor"),
+    "sources.show": ("state", "cursor"),
     "throughput.show": ("window",),
     "account.sign_in": ("next",),
 }

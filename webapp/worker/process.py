@@ -13,6 +13,7 @@ from webapp.db.errors import DATABASE_ERRORS
 from webapp.db.half_sent import end_half_sent
 from webapp.jobs.dispatch.database import DatabaseDispatch
 from webapp.library import blob_marks
+from webapp.library.sources.polling import poll_due
 from webapp.pipeline.handlers import HANDLERS, Handler
 from webapp.provider_errors import ProviderError
 from webapp.runs import retention
@@ -41,6 +42,7 @@ _SOON = 600.0
 _SHORTLY = 10.0
 _REREAD_SECONDS = 10.0
 _SPACE_SECONDS = 10.0
+_SOURCES_SECONDS = 2.0
 _SPENDING_SECONDS = 300.0
 _OVERDUE_PART = 1 / 24
 _OLD_TABLES = "the database's tables are not up to date; waiting for: flask --app wsgi db upgrade"
@@ -86,6 +88,9 @@ class WorkerProcess:
         # Embedded there is no other process that could detect a death; the next start does.
         self._presence = None if self._settings.is_embedded else self._make_presence(on_broken)
         self._watchdog = Watchdog(self._timers())
+        # With threads of its own: a slow network folder must not hold up the other chores.
+        poll = partial(poll_due, services, self._ending.is_set)
+        self._sources = Watchdog([Timer("poll sources", poll, _SOURCES_SECONDS, _SOURCES_SECONDS)])
 
     def refusal_of_redis(self) -> str | None:
         """Why this process should not be started: Redis is needed, and can't be used as the settings say."""
@@ -120,6 +125,7 @@ class WorkerProcess:
             self._bullmq.start()
         self._pool.start()
         self._watchdog.start()
+        self._sources.start()
         _log.info("working with %d threads as %s", self._settings.queue.worker_threads, self._registration.name)
 
     def check(self) -> None:
@@ -134,6 +140,7 @@ class WorkerProcess:
         """Let running jobs end, or hand them back; returns whether all threads have ended."""
         self._ending.set()
         self._watchdog.stop()
+        self._sources.stop()
         if self._bullmq is not None:
             self._bullmq.stop()
         ended = self._pool.drain(self._settings.queue.drain_seconds)

@@ -92,6 +92,8 @@ class ExportedTable:
         return f"{org_id}/{read}" if name in _BLOB_PATHS else read
 
 
+# Sources and their ledgers are left out: folders and servers are those of one installation, secrets are sealed with its
+# key, and elsewhere they would be polled a second time.
 _DOCUMENTS = ExportedTable(_table(Document), ("id",))
 TAGS = ExportedTable(_table(Tag), ("id",))
 _RUNS = ExportedTable(_table(ProcessingRun), ("created_at", "id"))

@@ -284,6 +284,9 @@ class OverviewJson(TypedDict):
     outdated: Annotated[int, Meta(description="Documents with vectors of an earlier model.")]
     outdated_more: bool
     rereading: Any
+    sources: Annotated[
+        Any, Meta(description="How many sources are on, when one was polled last, which are in trouble.")
+    ]
     warnings: list[Any]
     installation: Any
 

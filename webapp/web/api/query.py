@@ -10,6 +10,7 @@ from typing import Any
 from webapp.jobs.states import JobStatus, Resolution
 from webapp.library.grid import Sort
 from webapp.library.pictures import Size
+from webapp.library.sources.ledger import STATES
 from webapp.library.status_filter import StatusFilter
 from webapp.providers.spoken import SPOKEN
 from webapp.search.connections import Kind
@@ -58,6 +59,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     ),
     "window": Parameter("The time that is shown.", {"type": "string", "enum": ["24h", "30d"]}),
     "action": Parameter("Lines of this action."),
+    "state": Parameter("Items in this state.", {"type": "string", "enum": list(STATES)}),
     "stage": Parameter("Jobs of this stage."),
     "edit": Parameter("The table whose cells lead to forms."),
     "behind": Parameter("Skip the queue up to here: the `behind` of an earlier answer."),

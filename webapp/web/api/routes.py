@@ -16,6 +16,7 @@ from webapp.web.api import document_answers as docs
 from webapp.web.api import ops_answers as ops
 from webapp.web.api import rule_answers as ruled
 from webapp.web.api import search_answers as found
+from webapp.web.api import source_answers as sourced
 from webapp.web.api import tag_answers as tagged
 from webapp.web.api import view_answers as viewed
 from webapp.web.http_workers.requests import ClaimBody, FailBody, HeartbeatBody
@@ -180,6 +181,16 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "rules.remove": Described("Delete a rule; what it gave documents stays", status=204),
         "rules.apply": Described("Apply a rule to the whole library", bulk.BulkBegunJson, 202),
     },
+    "Sources": {
+        "sources.index": Described("List the sources", sourced.SourcesJson),
+        "sources.show": Described("Get a source, and what it saw", sourced.SourceLedgerJson),
+        "sources.create": Described("Make a source", sourced.SourceJson, 201, body=sourced.NewSourceJson),
+        "sources.change": Described("Change or pause a source", sourced.SourceJson, body=sourced.SourceChangeJson),
+        "sources.remove": Described("Delete a source; what it took stays", status=204),
+        "sources.poll": Described("Poll a source within seconds", sourced.SourceJson, 202),
+        "sources.test": Described("Look at what a poll would see", sourced.SourceTrialJson),
+        "sources.retry": Described("Try an item again", sourced.SourceItemJson, 202),
+    },
     "Search": {
         "search.show": Described("Search passages", found.SearchAnswerJson),
         "suggestions.show": Described("Complete a query", found.SuggestionsJson),
@@ -251,6 +262,8 @@ PAGES_ONLY = frozenset(
         "tags.delete",
         "tags.edit",
         "tags.names",
+        "sources.delete",
+        "sources.edit",
         "rules.delete",
         "rules.edit",
         "views.bar",

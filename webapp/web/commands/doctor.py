@@ -14,6 +14,7 @@ from webapp.config.group import Group
 from webapp.db import reading, row_security
 from webapp.library import selection
 from webapp.library.reprocess import with_other_vectors
+from webapp.library.sources import registry
 from webapp.provider_errors import ProviderError
 from webapp.sandbox import state as sandbox_state
 from webapp.web import htmx
@@ -47,6 +48,7 @@ def command() -> None:
         _show_operators()
         _show_space()
         _show_vectors()
+        _show_sources()
         _show_work()
     if failed or not all(well):
         raise SystemExit(1)
@@ -130,6 +132,18 @@ def _show_vectors() -> None:
             waiting += selection.count(org_id, with_other_vectors(services())).number
     others = f"; {waiting} documents have those of another model" if waiting else ""
     click.echo(f"vectors: {services().providers.embedder.model}{others}")
+
+
+def _show_sources() -> None:
+    """How many folders and mailboxes are polled, when one was last, and which are in trouble."""
+    with reading(everywhere=True):
+        found = registry.summary()
+    if found is None:
+        click.echo("sources: none")
+        return
+    polled = f"; last polled {found.last_poll_at:%H:%M:%S} UTC" if found.last_poll_at else "; not polled yet"
+    trouble = f"; in trouble: {one_line(', '.join(found.in_trouble))}" if found.in_trouble else ""
+    click.echo(f"sources: {found.on} on, {found.paused} paused{polled}{trouble}")
 
 
 class _Asked(Protocol):

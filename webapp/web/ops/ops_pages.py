@@ -11,6 +11,7 @@ from flask import Blueprint, Response
 from webapp.db import reading, row_security
 from webapp.library import reread, selection
 from webapp.library.reprocess import with_other_vectors
+from webapp.library.sources import registry
 from webapp.provider_errors import ProviderError
 from webapp.sandbox import state as sandbox_state
 from webapp.web import fragments
@@ -43,6 +44,7 @@ def _overview(org: UUID) -> dict[str, Any]:
         found = {
             "spending": spending(org, settings.prices.currency),
             "outdated": selection.count(org, with_other_vectors(services())),
+            "sources": registry.summary(org),
             "rereading": reread.progress(services(), org),
             "database": session.get_bind().dialect.name,
             "database_role": row_security.notice() if principal().is_operator else None,

@@ -1,0 +1,130 @@
+"""One poll of a source: what is there is written down, what is still is taken, and what was taken is settled."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+
+from webapp.clock import monotonic
+from webapp.documents.source_model import Source
+from webapp.library.sources import lease as leases
+from webapp.library.sources import ledger
+from webapp.library.sources.folder import FolderPlace
+from webapp.library.sources.lease import LeaseLost, SourceLease
+from webapp.library.sources.ledger import Sighting
+from webapp.library.sources.places import Place, may_poll
+from webapp.library.sources.taking import take
+from webapp.library.sources.trouble import ItemFailed, ItemReason, SourceFailed, SourceTrouble
+from webapp.services import Services
+
+_log = logging.getLogger(__name__)
+
+ITEMS_MAX = 500
+"""What one poll takes at most; the next one, which follows at once, takes more."""
+TAKING_SECONDS = 60.0
+_AT_ONCE_SECONDS = 1.0
+_TRIED_MAX = 1_000
+_EXAMPLES = 10
+_UNSETTLED = {ItemReason.CANT_MOVE: SourceTrouble.CANT_MOVE, ItemReason.CANT_DELETE: SourceTrouble.CANT_DELETE}
+
+Stop = Callable[[], bool]
+
+
+@dataclass
+class SourceTrial:
+    """What a poll would see: the numbers are those of the first `_TRIED_MAX` items; or why it could see nothing."""
+
+    taken: int = 0
+    skipped: int = 0
+    more: bool = False
+    examples: list[Sighting] = field(default_factory=list)
+    trouble: SourceTrouble | None = None
+
+
+def poll_due(services: Services, should_stop: Stop = lambda: False) -> int:
+    """Poll the sources that are due, one after the other; returns how many."""
+    polled = 0
+    while not should_stop() and (lease := leases.claim(partial(may_poll, services.settings))):
+        poll(services, lease, should_stop)
+        polled += 1
+    return polled
+
+
+def poll(services: Services, lease: SourceLease, should_stop: Stop = lambda: False) -> None:
+    """Poll a source under its lease. Another process may be quicker, and then nothing more is written here."""
+    try:
+        place, trouble, is_done = None, None, True
+        try:
+            place = open_place(services, lease.source)
+            is_done = _poll(services, lease, place, should_stop)
+            trouble = place.trouble
+        except SourceFailed as failure:
+            trouble = failure.trouble
+            _log.warning("source %s was not polled: %s", lease.source.id, trouble)
+        seconds = float(lease.source.interval_seconds) if is_done else _AT_ONCE_SECONDS
+        leases.release(lease, trouble, place.mark if place else None, seconds)
+    except LeaseLost:
+        _log.warning("source %s is polled by another process, or was paused or deleted", lease.source.id)
+
+
+def _poll(services: Services, lease: SourceLease, place: Place, should_stop: Stop) -> bool:
+    """Whether all was done that is due."""
+    deadline = monotonic() + TAKING_SECONDS
+    ledger.record(lease, place.look(), place.still_seconds)
+    if place.is_whole:
+        ledger.forget_gone(lease, place.is_there)
+    # What an earlier poll has taken comes first: it may lie in the way.
+    trouble = _settle(lease, place)
+    due = ledger.due(lease, ITEMS_MAX)
+    for item in due:
+        if should_stop() or monotonic() > deadline:
+            return False
+        take(services, lease, place, item)
+    trouble = _settle(lease, place) or trouble
+    place.trouble = trouble or place.trouble
+    return len(due) < ITEMS_MAX
+
+
+def _settle(lease: SourceLease, place: Place) -> SourceTrouble | None:
+    """Move or delete what was taken; what can't be is tried again later."""
+    trouble = None
+    for item in ledger.unsettled(lease, ITEMS_MAX):
+        try:
+            is_unneeded = place.settle(item)
+        except ItemFailed as failure:
+            if failure.reason in _UNSETTLED:
+                trouble = _UNSETTLED[failure.reason]
+                ledger.wait(lease, item, failure.reason)
+            else:
+                # It was changed or removed since it was taken: then there is nothing to move.
+                ledger.settle(lease, item.id, is_unneeded=failure.is_final)
+        else:
+            ledger.settle(lease, item.id, is_unneeded=is_unneeded)
+    return trouble
+
+
+def try_out(services: Services, source: Source) -> SourceTrial:
+    """What a poll would see now. Nothing is written, nothing taken."""
+    trial = SourceTrial()
+    try:
+        place = open_place(services, source)
+        for each in islice(place.look(), _TRIED_MAX + 1):
+            if trial.taken + trial.skipped == _TRIED_MAX:
+                trial.more = True
+                break
+            trial.taken += each.skip is None
+            trial.skipped += each.skip is not None
+            if len(trial.examples) < _EXAMPLES:
+                trial.examples.append(each)
+    except SourceFailed as failure:
+        trial.trouble = failure.trouble
+    return trial
+
+
+def open_place(services: Services, source: Source) -> Place:
+    """The folder or the mailbox of a source; SourceFailed."""
+    return _PLACES[source.kind](services, source)
+
+
+_PLACES: dict[str, Callable[[Services, Source], Place]] = {"folder": FolderPlace}

@@ -1,0 +1,137 @@
+"""What people and programs send to make or change a source: read, checked, and refused with a sentence."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import request
+
+from webapp.documents.source_model import Source
+from webapp.library.sources.places import allowed_folder
+from webapp.library.sources.registry import (
+    INTERVAL_LEAST,
+    INTERVAL_MOST,
+    INTERVAL_USUAL,
+    NAME_CHARACTERS_MAX,
+)
+from webapp.library.sources.trouble import SourceFailed
+from webapp.web.access import principal, services
+from webapp.web.csrf import FIELD
+from webapp.web.document.changes import is_text
+from webapp.web.errors import Problem
+from webapp.web.sources.source_sentences import trouble_sentence
+
+AFTER_TAKING: Mapping[str, tuple[str, ...]] = {"folder": ("leave", "move", "delete")}
+"""By kind: what may become of an item that was taken. The first one is the usual one."""
+PATH_CHARACTERS_MAX = 1_000
+_OF_ALL = ("kind", "name", "after_taking", "interval_seconds", "on")
+_OF_PLACE: Mapping[str, tuple[str, ...]] = {"folder": ("path",)}
+_KNOWN = {*_OF_ALL, *(name for names in _OF_PLACE.values() for name in names)}
+_WRONG_NAME = f"name must be a text of 1 to {NAME_CHARACTERS_MAX} characters."
+_WRONG_KIND = f"kind must be one of: {', '.join(AFTER_TAKING)}."
+_WRONG_INTERVAL = f"interval_seconds must be a whole number from {INTERVAL_LEAST} to {INTERVAL_MOST}."
+_WRONG_PATH = f"path must be the whole path of a folder, as in /srv/scans, of at most {PATH_CHARACTERS_MAX} characters."
+_FOR_OPERATORS = (
+    "A folder of the server can be watched by an operator of the installation alone. The ops of an only organisation "
+    "are its operators."
+)
+
+
+def asked() -> dict[str, Any]:
+    """The members of the request; 400 for one that nobody knows."""
+    if request.is_json:
+        body: object = request.get_json(silent=True)
+        if not isinstance(body, dict):
+            raise Problem(422, detail=f"Send a JSON object with: {', '.join(sorted(_KNOWN))}.")
+        given = dict(body)
+    else:
+        given = {name: value for name, value in request.form.items() if name != FIELD}
+    if unknown := sorted(str(name) for name in given.keys() - _KNOWN):
+        known = ", ".join(sorted(_KNOWN))
+        raise Problem(400, "unknown_parameter", detail=f"There is no member “{unknown[0][:100]}”. Known: {known}.")
+    return given
+
+
+def new_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a new source."""
+    kind = str(given.get("kind"))
+    if kind not in AFTER_TAKING:
+        raise Problem(422, detail=_WRONG_KIND)
+    usual = {"after_taking": AFTER_TAKING[kind][0], "interval_seconds": INTERVAL_USUAL, "on": True}
+    return {"kind": kind, **_values(kind, {"name": None, **usual, **given}), "place": _place(kind, given, {})}
+
+
+def changed_values(source: Source, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a source that are to be written."""
+    if given.get("kind", source.kind) != source.kind:
+        raise Problem(422, detail="The kind of a source can't be changed. Make another source.")
+    if not given:
+        raise Problem(422, detail=f"Name what is to be changed: {', '.join(sorted(_KNOWN - {'kind'}))}.")
+    values = _values(source.kind, given)
+    if any(name in given for name in _OF_PLACE[source.kind]):
+        values["place"] = _place(source.kind, given, source.place)
+    return values
+
+
+def _values(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if "name" in given:
+        values["name"] = _name(given["name"])
+    if "after_taking" in given:
+        if given["after_taking"] not in AFTER_TAKING[kind]:
+            raise Problem(422, detail=f"after_taking must be one of: {', '.join(AFTER_TAKING[kind])}.")
+        values["after_taking"] = given["after_taking"]
+    if "interval_seconds" in given:
+        values["interval_seconds"] = _interval(given["interval_seconds"])
+    if "on" in given:
+        values["is_on"] = _flag(given["on"])
+    return values
+
+
+def _place(kind: str, given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    if unfit := sorted(given.keys() - {*_OF_ALL, *_OF_PLACE[kind]}):
+        raise Problem(422, detail=f"A source of the kind {kind} has no {unfit[0]}.")
+    return {"path": _path(given.get("path", before.get("path")))}
+
+
+def _path(value: object) -> str:
+    if not principal().is_operator:
+        raise Problem(403, "operator_only", detail=_FOR_OPERATORS)
+    path = _text(value, _WRONG_PATH).strip()
+    if not path.startswith("/") or len(path) > PATH_CHARACTERS_MAX:
+        raise Problem(422, detail=_WRONG_PATH)
+    try:
+        allowed_folder(services().settings, path)
+    except SourceFailed as failure:
+        raise Problem(422, failure.trouble, detail=trouble_sentence(failure.trouble)) from failure
+    return path.rstrip("/")
+
+
+def _name(value: object) -> str:
+    name = " ".join(_text(value, _WRONG_NAME).split())
+    if not 1 <= len(name) <= NAME_CHARACTERS_MAX:
+        raise Problem(422, detail=_WRONG_NAME)
+    return name
+
+
+def _interval(value: object) -> int:
+    try:
+        seconds = int(str(value)) if not isinstance(value, bool) else 0
+    except ValueError as error:
+        raise Problem(422, detail=_WRONG_INTERVAL) from error
+    if not INTERVAL_LEAST <= seconds <= INTERVAL_MOST:
+        raise Problem(422, detail=_WRONG_INTERVAL)
+    return seconds
+
+
+def _flag(value: object) -> bool:
+    if value in (True, "1", "on"):
+        return True
+    if value in (False, "", "0"):
+        return False
+    raise Problem(422, detail="on must be true or false.")
+
+
+def _text(value: object, detail: str) -> str:
+    if not isinstance(value, str) or not is_text(value):
+        raise Problem(422, detail=detail)
+    return value
