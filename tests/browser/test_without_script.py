@@ -165,7 +165,7 @@ def test_each_page_is_sound(working: Visit, open_page: NewPage, files: Path, wid
         f"{document}{part}" for document in documents for part in ("", "/fields", "/tables", "/chunks", "/runs")
     ]
     others = ["/", "/?q=nothing", "/search", "/search?q=workshop", "/account", "/account/password"]
-    others += ["/ops", "/ops/jobs", "/ops/security", "/ops/people"]
+    others += ["/ops", "/ops/jobs", "/ops/security", "/people"]
     faults = {"uploads": page.evaluate(FAULTS)}
     for path in [*others, *sections, f"{documents[0]}/delete", "/no/such/page"]:
         page.goto(path)

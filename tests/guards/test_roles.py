@@ -12,6 +12,7 @@ from tests.guards.test_routes import (
     FOR_MONITORS,
     FOR_OPERATORS,
     FOR_OPS,
+    FOR_OPS_PEOPLE,
     FOR_PEOPLE,
     FOR_READERS,
     FOR_UPLOADERS,
@@ -66,6 +67,7 @@ def _needed(rule: Rule, method: str) -> str:
         "work": FOR_WORKERS,
         "write": FOR_WRITERS,
         "person": FOR_PEOPLE,
+        "ops person": FOR_OPS_PEOPLE,
     }
     for needed, endpoints in lists.items():
         if rule.endpoint in endpoints:
@@ -93,6 +95,14 @@ def _caller(people: People, who: str) -> Browser | Program:
     return Program(people.app.test_client(), text, org_id)
 
 
+def _may(caller: Browser | Program, who: str, needed: str) -> bool:
+    if needed == "person":
+        return isinstance(caller, Browser)
+    if needed == "ops person":
+        return isinstance(caller, Browser) and "ops" in MAY[who]
+    return needed in MAY[who]
+
+
 def test_every_role_and_every_scope_is_walked_here() -> None:
     assert set(MAY) == {role.value for role in PEOPLE_ROLES} | {f"scope {scope.value}" for scope in Scope}
     assert {role.value for role in Role} - {role.value for role in PEOPLE_ROLES} == {"metrics", "worker"}
@@ -108,7 +118,7 @@ def test_a_caller_gets_into_what_is_theirs_and_nowhere_else(app: Flask, people: 
         if isinstance(caller, Browser) and method != "GET":
             headers["X-CSRFToken"] = caller.csrf()
         answer = caller.client.open(path, method=method, headers=headers)
-        may = isinstance(caller, Browser) if needed == "person" else needed in MAY[who]
+        may = _may(caller, who, needed)
         assert (answer.status_code != 403) is may, f"{who}: {method} {rule} needs {needed}, {answer.status_code}"
         assert answer.status_code != 401, f"{who}: {method} {rule}"
         allowed, refused = allowed + may, refused + (not may)

@@ -50,7 +50,6 @@ FOR_OPS = {
     "reprocess.read_again",
     "reprocess.reembed",
     "security.show",
-    "security.people",
     "sources.index",
     "sources.show",
     "sources.create",
@@ -61,10 +60,21 @@ FOR_OPS = {
     "sources.poll",
     "sources.test",
     "sources.retry",
+    "people.index",
+    "people.change",
+    "people.remove",
     "bin.confirm_empty",
     "bin.empty",
     "deletion.confirm_purge",
     "deletion.purge",
+}
+FOR_OPS_PEOPLE = {
+    "people.invite",
+    "people.make_link",
+    "people.give_role",
+    "people.deactivate",
+    "people.reactivate",
+    "people.withdraw",
 }
 FOR_OPERATORS = {"stages.pause", "stages.pause_all", "stages.resume", "stages.resume_all", "stages.limit"}
 FOR_MONITORS = {"health.prometheus"}
@@ -125,6 +135,7 @@ def _methods(rule: Rule) -> list[str]:
 def test_what_is_public_is_listed(app: Flask) -> None:
     assert _endpoints(app, Access.PUBLIC) == PUBLIC
     assert _endpoints(app, Access.OPS) == FOR_OPS
+    assert _endpoints(app, Access.OPS_PEOPLE) == FOR_OPS_PEOPLE
     assert _endpoints(app, Access.OPERATOR) == FOR_OPERATORS
     assert _endpoints(app, Access.METRICS) == FOR_MONITORS
     assert _endpoints(app, Access.UPLOAD) == FOR_UPLOADERS
@@ -152,7 +163,11 @@ def test_without_signing_in_nothing_else_can_be_reached(app: Flask) -> None:
 def test_a_member_gets_into_no_ops_page(app: Flask, people: People) -> None:
     members = (people.browser(), people.program())
     for rule in _rules(app):
-        for method in _methods(rule) if rule.endpoint in FOR_OPS | FOR_OPERATORS | FOR_MONITORS | FOR_WORKERS else ():
+        for method in (
+            _methods(rule)
+            if rule.endpoint in FOR_OPS | FOR_OPS_PEOPLE | FOR_OPERATORS | FOR_MONITORS | FOR_WORKERS
+            else ()
+        ):
             for member in members:
                 answer = member.client.open(_url(rule), method=method, headers=member.headers)
                 assert answer.status_code == 403, f"{method} {rule}"
@@ -216,6 +231,7 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         "run_id": work.run_id,
         "token_id": token.id,
         "session_id": session.id,
+        "user_id": person.user_id,
         "lease_id": uuid4(),
         "correction_id": correction_id,
         "operation_id": _operation(app, theirs.org_id),
@@ -286,7 +302,7 @@ def _askers(rule: Rule, people: People, asking: tuple[Browser | Program, ...]) -
     """Those of our own org who may call this route."""
     if rule.endpoint in FOR_WORKERS:
         return (people.program("worker"),)
-    return asking[:1] if rule.endpoint in FOR_PEOPLE else asking
+    return asking[:1] if rule.endpoint in FOR_PEOPLE | FOR_OPS_PEOPLE else asking
 
 
 def _ask(

@@ -20,6 +20,7 @@ _VALUES: dict[str, Any] = {
     "documents.deleted_by": None,
     "documents.deleted_with": None,
     "user_sessions.via": "password",
+    "sign_in_links.purpose": "password",
     "users.role": "ops",
     "api_tokens.role": "ops",
     "api_tokens.scope": "ops",

@@ -192,7 +192,7 @@ PAUSE_SECONDS = 0.1
 # All come from one address and bring one token here: limits of these would do the server's work.
 NO_LIMITS = {
     "CONNECTIONS_PER_ADDRESS": "0",
-    **dict.fromkeys(("RATE_REQUESTS", "RATE_POLLS", "RATE_UPLOADS", "RATE_SEARCHES"), "0"),
+    **dict.fromkeys(("RATE_REQUESTS", "RATE_POLLS", "RATE_UPLOADS", "RATE_SEARCHES", "RATE_LINKS"), "0"),
 }
 # A person opens pages, and mostly on a connection that is there.
 PATHS = ("/", "/documents", "/account", "/search?q=wheat", "/static/css/tokens.css")

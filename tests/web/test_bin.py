@@ -29,7 +29,7 @@ TEXT = "The lighthouse keeper of Skerryvore counts harbour seals with invoice KX
 GONE: File = ("zephyrine.md", f"# Zephyrine report\n\n{TEXT}".encode())
 STAYS: File = ("mistral.md", f"# Mistral report\n\n{TEXT} Also the terns.\n".encode())
 # They tell what was done, and which work there was.
-HISTORY = {"bin.show", "security.show", "jobs.index", "jobs.show", "security.people"}
+HISTORY = {"bin.show", "security.show", "jobs.index", "jobs.show", "people.index"}
 _MOVING = re.compile(r'"(?:updated_at|age|seconds)": [^,}]+')
 
 

@@ -22,13 +22,13 @@ from webapp.web.api.routes import SECTIONS
 from webapp.web.parameters import KNOWN
 
 CHECKS = [not_a_server_error, status_code_conformance, response_schema_conformance]
+# What programs can't call.
+PEOPLE = (Access.PERSON, Access.OPS_PEOPLE)
 _DESCRIBED = {endpoint for section in SECTIONS.values() for endpoint in section}
 
 
 def test_each_route_is_described_or_for_browsers_alone(app: Flask) -> None:
-    for_programs = {
-        each for each in app.view_functions if each == "static" or access_of(app, each) is not Access.PERSON
-    }
+    for_programs = {each for each in app.view_functions if each == "static" or access_of(app, each) not in PEOPLE}
     assert for_programs == _DESCRIBED | PAGES
     assert not _DESCRIBED & PAGES
 

@@ -282,12 +282,12 @@ def test_the_people_of_an_org_are_listed_for_its_ops(people: People, ops: Progra
     _register(people)
     _register(people, "Theirs", email="their@example.org")
     people.browser(email="ana@example.org")
-    found = read_json(ops.get("/ops/people"))["people"]
+    found = read_json(ops.get("/people"))["people"]
     assert [(person["email"], person["role"], person["has_password"]) for person in found] == [
         ("ana@example.org", "member", True)
     ]
     assert found[0]["last_signed_in_at"]
-    page = people.browser("ops", email="op@example.org").get("/ops/people").text
+    page = people.browser("ops", email="op@example.org").get("/people").text
     assert "ana@example.org" in page
     assert "their@example.org" not in page
 

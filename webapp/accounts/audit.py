@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Table, select
+from sqlalchemy import Table, and_, or_, select
 
 from webapp.accounts.model import AuditEntry, User
 from webapp.accounts.roles import Principal
@@ -36,9 +36,12 @@ class Action(StrEnum):
     PASSWORD_SET = "password_set"  # noqa: S105 - the name of an action
     PASSWORD_WRONG = "password_wrong"  # noqa: S105 - the name of an action
     LINK_CREATED = "link_created"
+    PASSWORD_LINK_CREATED = "password_link_created"  # noqa: S105 - the name of an action
     TOKEN_CREATED = "token_created"  # noqa: S105 - the name of an action
     TOKEN_REVOKED = "token_revoked"  # noqa: S105 - the name of an action
     USER_CREATED = "user_created"
+    USER_INVITED = "user_invited"
+    INVITATION_WITHDRAWN = "invitation_withdrawn"
     USER_DISABLED = "user_disabled"
     USER_ENABLED = "user_enabled"
     USER_RESET = "user_reset"
@@ -111,11 +114,27 @@ def record(org_id: UUID | None, actor: Actor, action: Action, target: str | None
 
 
 def page(
-    org_id: UUID, *, with_installation: bool, action: str | None = None, before: UUID | None = None, limit: int
+    org_id: UUID,
+    *,
+    with_installation: bool,
+    action: str | None = None,
+    person: UUID | None = None,
+    before: UUID | None = None,
+    limit: int,
 ) -> Sequence[AuditEntry]:
-    """The lines of an org, and for operators those of the installation, the newest first, from before this id on."""
-    # One query for each, so that both walk along an index.
+    """The lines of an org, and for operators those of the installation, the newest first, from before this id on.
+
+    `person`: what this person did, and what was done to their account.
+    """
+    # One query for each, so that all walk along an index.
     owners = [AuditEntry.org_id == org_id, *([AuditEntry.org_id.is_(None)] if with_installation else [])]
+    if person is not None:
+        is_target = AuditEntry.target == f"user:{person}"
+        by_others = or_(AuditEntry.actor_id.is_(None), AuditEntry.actor_id != person)
+        owners = [
+            and_(AuditEntry.org_id == org_id, AuditEntry.actor_id == person),
+            and_(AuditEntry.org_id == org_id, is_target, by_others),
+        ]
     found: list[AuditEntry] = []
     for owner in owners:
         wanted = select(AuditEntry).where(owner)

@@ -1,12 +1,18 @@
 """Links that sign their person in once: for the first sign-in, and for a forgotten password.
 
-A link is good until it is used, has run out, or a newer one was made for the same person.
+A link is good until it is used, has run out, or a newer one was made for the same person. One that sets a password
+signs in only together with a new password, which ends every session that the person had.
 """
 
-from sqlalchemy import ColumnElement, delete, exists, or_, select, update
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 
 from webapp.accounts.keys import digest, new_secret
-from webapp.accounts.model import SignInLink, User
+from webapp.accounts.model import Org, SignInLink, User
 from webapp.clock import after, now
 from webapp.db import session
 
@@ -15,21 +21,57 @@ PRINTED_LIFE_SECONDS = 3_600
 """Of a link that a start prints: its reader uses it at once."""
 
 
-def create(user: User, life_seconds: int = LIFE_SECONDS) -> str:
+class Purpose(StrEnum):
+    """What a link is for."""
+
+    SIGN_IN = "sign_in"
+    PASSWORD = "password"  # noqa: S105 - the name of a purpose
+
+
+@dataclass(frozen=True)
+class OpenLink:
+    """A link that works, and whom it is for."""
+
+    purpose: Purpose
+    user_id: UUID
+    org_id: UUID
+    email: str
+    org_name: str
+    is_first: bool
+    """Whether its person has never signed in."""
+
+
+def create(user: User, life_seconds: float = LIFE_SECONDS, purpose: Purpose = Purpose.SIGN_IN) -> str:
     """A new link's token; earlier links of this person end. Links that have run out are cleared away in passing."""
     theirs = (SignInLink.user_id == user.id) & (SignInLink.org_id == user.org_id) & SignInLink.used_at.is_(None)
     session().execute(delete(SignInLink).where(or_(SignInLink.expires_at <= now(), theirs)))
     token = new_secret()
     session().add(
-        SignInLink(org_id=user.org_id, user_id=user.id, token_hash=digest(token), expires_at=after(life_seconds))
+        SignInLink(
+            org_id=user.org_id,
+            user_id=user.id,
+            token_hash=digest(token),
+            expires_at=after(life_seconds),
+            purpose=purpose.value,
+        )
     )
     session().flush()
     return token
 
 
-def is_usable(token: str) -> bool:
-    """Whether the link would sign somebody in; looking does not use it up."""
-    return session().scalar(select(exists().where(*_usable(token)))) is True
+def find(token: str) -> OpenLink | None:
+    """What this link is for, while it works; looking does not use it up."""
+    asked = (
+        select(SignInLink.purpose, User.id, User.org_id, User.email, Org.name, User.last_signed_in_at)
+        .join(User, and_(User.org_id == SignInLink.org_id, User.id == SignInLink.user_id))
+        .join(Org, Org.id == User.org_id)
+        .where(*_usable(token), User.disabled_at.is_(None))
+    )
+    found = session().execute(asked).one_or_none()
+    if found is None:
+        return None
+    purpose, user_id, org_id, email, org_name, last = found
+    return OpenLink(Purpose(purpose), user_id, org_id, email, org_name, is_first=last is None)
 
 
 def use(token: str) -> User | None:
@@ -40,6 +82,13 @@ def use(token: str) -> User | None:
     if user_id is None:
         return None
     return session().scalars(select(User).where(User.id == user_id, User.disabled_at.is_(None))).one_or_none()
+
+
+def open_until(org_id: UUID) -> dict[UUID, datetime]:
+    """Until when each person of an org who has an open link may use it."""
+    is_open = SignInLink.used_at.is_(None), SignInLink.expires_at > now()
+    asked = select(SignInLink.user_id, SignInLink.expires_at).where(SignInLink.org_id == org_id, *is_open)
+    return {row[0]: row[1] for row in session().execute(asked)}
 
 
 def _usable(token: str) -> tuple[ColumnElement[bool], ...]:

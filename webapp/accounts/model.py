@@ -73,10 +73,11 @@ class UserSession(Base):
 
 
 class SignInLink(Base):
-    """A link that signs its user in once."""
+    """A link that signs its user in once, at once or with the password that they set by it."""
 
     __tablename__ = "sign_in_links"
     __table_args__ = (
+        CheckConstraint("purpose IN ('sign_in', 'password')", name="purpose"),
         ForeignKeyConstraint(["org_id", "user_id"], ["users.org_id", "users.id"], ondelete="CASCADE"),
         Index("ix_sign_in_links_org_id_user_id", "org_id", "user_id"),
     )
@@ -88,6 +89,7 @@ class SignInLink(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now())
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
     used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    purpose: Mapped[str] = mapped_column(Text, default="sign_in")
 
 
 class ApiToken(Base):
@@ -153,6 +155,8 @@ class AuditEntry(Base):
         CheckConstraint("actor_kind IN ('user', 'token', 'command', 'nobody')", name="actor_kind"),
         Index("ix_audit_log_org_id_id", "org_id", "id"),
         Index("ix_audit_log_org_id_action_id", "org_id", "action", "id"),
+        Index("ix_audit_log_org_id_actor_id_id", "org_id", "actor_id", "id"),
+        Index("ix_audit_log_org_id_target_id", "org_id", "target", "id"),
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True, default=new_id)

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from webapp.accounts import audit, passwords, sessions, tokens, users
+from webapp.accounts import audit, links, passwords, sessions, tokens, users
 from webapp.accounts.audit import Action, Actor
 from webapp.accounts.model import User
 from webapp.accounts.sessions import Visit
@@ -49,6 +49,21 @@ def set_password(
         ended = tokens.revoke_all_of(org_id, user_id) if ends_tokens else 0
         audit.record(org_id, Actor.person(user, visit.address), Action.PASSWORD_SET, tokens_ended=ended)
         return sessions.open_for(user, days, visit)
+
+
+def set_first_password(token: str, password: str, days: int, visit: Visit) -> tuple[User, str] | None:
+    """Use up a link with a new password, end every session of its person, and open one: its token. None for no link."""
+    password_hash = passwords.hash_password(password)
+    with transaction(everywhere=True):
+        user = links.use(token)
+        if user is None:
+            return None
+        users.set_password_hash(user, password_hash)
+        users.end_sessions(user)
+        actor = Actor.person(user, visit.address)
+        audit.record(user.org_id, actor, Action.PASSWORD_SET, via=visit.via)
+        audit.record(user.org_id, actor, Action.SIGNED_IN, via=visit.via, device=visit.device)
+        return user, sessions.open_for(user, days, visit)
 
 
 def record_failure(email: str, visit: Visit) -> None:

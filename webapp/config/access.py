@@ -13,6 +13,7 @@ class AccessSettings(Group):
     # Accounts: sessions and the security log.
     session_days: int
     session_idle_days: float
+    invitation_days: int
     audit_retention_days: float
     # Connections, uploads and the database's role.
     connections_per_address: int
@@ -26,6 +27,7 @@ def read(env: Reader) -> AccessSettings:
     return AccessSettings(
         session_days=env.whole("SESSION_DAYS", 30, most=36_500),
         session_idle_days=env.days("SESSION_IDLE_DAYS", 7),
+        invitation_days=env.whole("INVITATION_DAYS", 7, most=365),
         audit_retention_days=env.days("AUDIT_RETENTION_DAYS", 365),
         connections_per_address=env.whole("CONNECTIONS_PER_ADDRESS", 100, least=0),
         uploads_per_org=env.whole("UPLOADS_PER_ORG", 16),

@@ -26,6 +26,7 @@ class LimitSettings(Group):
     rate_polls: float
     rate_uploads: float
     rate_searches: float
+    rate_links: float
     reprocess_per_hour: int
     searches_kept: int
     bin_days: float
@@ -70,6 +71,7 @@ def read(env: Reader) -> LimitSettings:
         rate_polls=env.amount("RATE_POLLS", 2000),
         rate_uploads=env.amount("RATE_UPLOADS", 400),
         rate_searches=env.amount("RATE_SEARCHES", 100),
+        rate_links=env.amount("RATE_LINKS", 20),
         reprocess_per_hour=env.whole("REPROCESS_PER_HOUR", 10_000, least=0),
         bin_days=env.amount("BIN_DAYS", 30),
         export_days=env.amount("EXPORT_DAYS", 7),

@@ -67,6 +67,7 @@ from webapp.web.ops import (
 )
 from webapp.web.ops.metrics import init_metrics
 from webapp.web.parameters import init_parameters
+from webapp.web.people import people_pages
 from webapp.web.query_mistakes import init_mistakes
 from webapp.web.rates import init_rates
 from webapp.web.reads import init_reads
@@ -103,6 +104,7 @@ _PAGES = (
     outline_pages,
     page_view_pages,
     password_pages,
+    people_pages,
     picture_pages,
     reading_pages,
     searchable_pages,

@@ -49,6 +49,8 @@ class Access(Enum):
     """A person of any role: a program's token must not make more tokens."""
     OPS = "ops"
     """The ops of the org, person or program."""
+    OPS_PEOPLE = "people of the role ops"
+    """A person who is of the ops: no program may make a link that lets somebody in."""
     OPERATOR = "operator"
     """The operators of the installation."""
     METRICS = "metrics"
@@ -70,6 +72,7 @@ _PERMISSIONS = {
     Access.WRITE: Permission.WRITE,
     Access.UPLOAD: Permission.UPLOAD,
     Access.OPS: Permission.OPS,
+    Access.OPS_PEOPLE: Permission.OPS,
     Access.OPERATOR: Permission.OPERATE,
     Access.METRICS: Permission.METRICS,
     Access.WORKER: Permission.WORK,
@@ -104,6 +107,11 @@ def uploaders_only(view: View) -> View:
 def ops_only(view: View) -> View:
     """Only the ops of an org may call this route."""
     return _ruled(view, Access.OPS)
+
+
+def ops_people_only(view: View) -> View:
+    """Only a person who is of an org's ops may call this route, no program."""
+    return _ruled(view, Access.OPS_PEOPLE)
 
 
 def operators_only(view: View) -> View:
@@ -199,9 +207,9 @@ def _guard() -> None:
 
 
 def _admit(who: Principal, rule: Access) -> None:
+    if rule in (Access.PERSON, Access.OPS_PEOPLE) and not who.is_person:
+        raise Problem(403, "people_only")
     if rule is Access.PERSON:
-        if not who.is_person:
-            raise Problem(403, "people_only")
         return
     needed = _PERMISSIONS.get(rule) or (Permission.WRITE if csrf.is_unsafe() else Permission.READ)
     if not who.may(needed):

@@ -91,6 +91,7 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "You or your organisation sent more requests than allowed. Wait a moment, then try again.",
     ),
     "rate_polls": ("Too many requests", "Too many pages are open at once. Close some, and reload this one."),
+    "rate_links": ("Too many requests", "Too many came from your network. Wait a moment, then try again."),
     "rate_uploads": ("Too many uploads", "Too many were sent in a short time. Wait a moment, then try again."),
     "rate_searches": ("Too many searches", "Too many were made in a short time. Wait a moment, then try again."),
     "rate_reprocess": (

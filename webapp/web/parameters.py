@@ -39,7 +39,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "page_view.show_marks": ("of",),
     "picture.page": ("size",),
     "jobs.index": ("q", "status", "stage", "code", "resolution", "cursor"),
-    "security.show": ("action", "cursor"),
+    "security.show": ("action", "person", "cursor"),
     "sources.show": ("state", "cursor"),
     "throughput.show": ("window",),
     "account.sign_in": ("next",),

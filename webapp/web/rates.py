@@ -15,10 +15,12 @@ from uuid import UUID
 from flask import Flask, current_app, request
 
 from webapp.accounts import rate_buckets
+from webapp.accounts.keys import digest
 from webapp.clock import monotonic
 from webapp.config import Settings
 from webapp.config.limits import LimitSettings
 from webapp.db.errors import DATABASE_ERRORS, trouble_of
+from webapp.web import visitors
 from webapp.web.access import Access, access_of, current_user, services
 from webapp.web.errors import Problem
 
@@ -31,6 +33,8 @@ UNSHARED_SHARE = 0.05
 OWN_SHARE = 0.5
 HOUR_SECONDS = 3600.0
 _BUCKETS_MAX = 50_000
+# Pages for those who have a link and nothing else.
+_LINKS = frozenset({"account.sign_in_link"})
 
 
 @dataclass
@@ -169,6 +173,8 @@ def count_reprocess(org_id: UUID, documents: int) -> None:
 
 def _count() -> None:
     endpoint = request.endpoint
+    if endpoint in _LINKS:
+        _count_visitor()
     if endpoint is None or access_of(current_app, endpoint) is Access.PUBLIC:
         return
     who = current_user()
@@ -179,6 +185,15 @@ def _count() -> None:
             org, own = _allowances(kind, who.org_id, who.ref, per_second)
             if wait := _rates().take(org, own):
                 _refuse(f"rate_{kind}", wait)
+
+
+def _count_visitor() -> None:
+    """Nobody is signed in who opens a link, so what counts is the network that they come from."""
+    per_second = services().settings.limits.rate_links
+    network = digest(visitors.network_of(request.remote_addr))
+    allowance = Allowance(f"links:{network}", per_second, max(1.0, per_second * BURST_SECONDS))
+    if per_second and (wait := _rates().take(allowance)):
+        _refuse("rate_links", wait)
 
 
 def _kinds(endpoint: str, limits: LimitSettings) -> list[tuple[str, float]]:

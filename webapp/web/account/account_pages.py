@@ -7,6 +7,7 @@ from flask import Blueprint, Response, make_response, redirect, render_template,
 
 from webapp.accounts import links, orgs, passwords, sessions, sign_in, throttle
 from webapp.accounts.audit import Action
+from webapp.accounts.links import OpenLink, Purpose
 from webapp.accounts.model import User
 from webapp.accounts.roles import Principal
 from webapp.db import reading, transaction
@@ -53,14 +54,16 @@ def sign_in_page() -> Response:
 @pages.route("/sign-in/<token>", methods=["GET", "POST"])
 @public
 def sign_in_link(token: str) -> Response:
-    """A one-time link: looking shows a button, since what previews links must not use them up."""
-    if request.method == "POST":
-        with transaction(everywhere=True):
-            user = links.use(token)
-        return _let_in(user, None, via="link") if user else _link_page(token, is_usable=False)
+    """A one-time link: looking shows a button or a form, since what previews links must not use them up."""
     with reading(everywhere=True):
-        is_usable = links.is_usable(token)
-    return _link_page(token, is_usable=is_usable)
+        link = links.find(token)
+    if link is None or request.method == "GET":
+        return _link_page(token, link)
+    if link.purpose is Purpose.PASSWORD:
+        return _set_first_password(token, link)
+    with transaction(everywhere=True):
+        user = links.use(token)
+    return _let_in(user, None, via="link") if user else _link_page(token, None)
 
 
 @pages.post("/sign-out")
@@ -143,12 +146,26 @@ def _let_in_one_of(matching: Sequence[User], given: _Credentials) -> Response:
 
 def _let_in(user: User, wanted: str | None, via: str = "password") -> Response:
     """A fresh session, and an end to the one this browser had before."""
+    days = services().settings.access.session_days
+    return _welcome(user, sign_in.start_session(user, days, visitors.visit(via)), wanted)
+
+
+def _set_first_password(token: str, link: OpenLink) -> Response:
+    """Use a link up with the password that was typed; one that can't be used leaves the link as it is."""
+    errors = _password_errors()
+    if errors:
+        return _link_page(token, link, errors)
+    days = services().settings.access.session_days
+    found = sign_in.set_first_password(token, request.form["password"], days, visitors.visit("link"))
+    return _welcome(*found, None) if found else _link_page(token, None)
+
+
+def _welcome(user: User, session_token: str, wanted: str | None) -> Response:
     before = current_user()
     if before:
         _close_session(before)
-    days = services().settings.access.session_days
     response = _go(wanted)
-    cookies.keep_session(response, sign_in.start_session(user, days, visitors.visit(via)), days)
+    cookies.keep_session(response, session_token, services().settings.access.session_days)
     cookies.keep_device(response, user.email)
     return response
 
@@ -185,10 +202,17 @@ def _wait_page(given: _Credentials, wait_seconds: int) -> Response:
     return make_response(page, 429, {"Retry-After": str(wait_seconds)})
 
 
-def _link_page(token: str, *, is_usable: bool) -> Response:
-    error = None if is_usable else _SENTENCES["used"]
-    response = make_response(render_template("account/sign_in_link.html", token=token, error=error))
-    response.status_code = 200 if is_usable else 410
+def _link_page(token: str, link: OpenLink | None, errors: Mapping[str, str] | None = None) -> Response:
+    error = None if link else _SENTENCES["used"]
+    page = render_template(
+        "account/sign_in_link.html",
+        token=token,
+        error=error,
+        link=link,
+        errors=errors or {},
+        minimum_length=passwords.LENGTH_MIN,
+    )
+    response = make_response(page, 410 if link is None else 422 if errors else 200)
     # The address is a key: it goes nowhere.
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

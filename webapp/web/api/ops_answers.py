@@ -1,6 +1,6 @@
 """The JSON that programs get about jobs, stages and the installation: one type for each answer."""
 
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from uuid import UUID
 
 from msgspec import Meta
@@ -241,10 +241,19 @@ class PersonJson(TypedDict):
     id: UUID
     email: str
     role: str
+    state: Literal["invited", "active", "deactivated"]
     has_password: bool
     created_at: Time
     disabled_at: Time | None
     last_signed_in_at: Time | None
+    link_expires_at: Annotated[Time | None, Meta(description="Until when a link for their password works.")]
+
+
+class PersonChangeJson(TypedDict):
+    """What is to be changed of a person."""
+
+    role: NotRequired[Literal["viewer", "member", "ops", "operator"]]
+    active: NotRequired[Annotated[bool, Meta(description="False ends all sessions, links and tokens at once.")]]
 
 
 class PersonListJson(TypedDict):

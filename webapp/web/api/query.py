@@ -60,6 +60,7 @@ PARAMETERS: Mapping[str, Parameter] = {
     "window": Parameter("The time that is shown.", {"type": "string", "enum": ["24h", "30d"]}),
     "action": Parameter("Lines of this action."),
     "state": Parameter("Items in this state.", {"type": "string", "enum": list(STATES)}),
+    "person": Parameter("What this person did, and what was done to their account.", _UUID),
     "stage": Parameter("Jobs of this stage."),
     "edit": Parameter("The table whose cells lead to forms."),
     "behind": Parameter("Skip the queue up to here: the `behind` of an earlier answer."),

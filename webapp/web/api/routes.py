@@ -223,7 +223,11 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "correction_export.show": Described("Download all corrections as JSON Lines", media="application/jsonl"),
         "throughput.show": Described("Get how many jobs ended", ops.ThroughputJson),
         "security.show": Described("List the security log", ops.SecurityLogJson),
-        "security.people": Described("List the people of the organisation", ops.PersonListJson),
+        "people.index": Described("List the people of the organisation", ops.PersonListJson),
+        "people.change": Described(
+            "Change the role of a person, or deactivate them", ops.PersonJson, body=ops.PersonChangeJson
+        ),
+        "people.remove": Described("Withdraw an invitation", status=204),
         "health.healthz": Described("Check that the process answers", ops.AliveJson),
         "health.readyz": Described("Check that requests can be served", ops.ReadyJson),
         "health.prometheus": Described("Get metrics for Prometheus", media="text/plain"),

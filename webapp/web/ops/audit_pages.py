@@ -1,4 +1,4 @@
-"""For the ops of an org: the security log, and the people. Operators see the lines of the installation too."""
+"""For the ops of an org: the security log. Operators see the lines of the installation too."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from flask import Blueprint, Response, request, url_for
 
 from webapp.accounts import audit, users
 from webapp.accounts.audit import Action
-from webapp.accounts.model import AuditEntry, User
+from webapp.accounts.model import AuditEntry
 from webapp.db import reading
 from webapp.web import fragments
 from webapp.web.access import ops_only, org_id, principal
@@ -51,41 +51,37 @@ class EntryRow:
 @pages.get("/security")
 @ops_only
 def show() -> Response:
-    """The log, the newest line first; `action` chooses one kind, `cursor` goes on."""
-    action, before = _action(), _cursor(request.args.get("cursor"))
-    rows, next_cursor = _page(action, before)
+    """The log, the newest line first; `action` chooses one kind, `person` what concerns somebody, `cursor` goes on."""
+    action, person = _action(), _id("person", "the id of a person")
+    before = _id("cursor", "the next_cursor of an earlier answer")
+    rows, next_cursor = _page(action, person, before)
+    with reading(org_id()):
+        known = users.of_org(org_id())
     return fragments.answer(
         page="ops/security.html",
         fragment="ops/security.html",
         data=lambda: {"entries": [_entry_json(row) for row in rows], "next_cursor": next_cursor},
         entries=rows,
         action=action,
+        person=person,
+        people=known,
         actions=[each.value for each in Action],
         is_continued=before is not None,
-        next_url=_url(action, next_cursor) if next_cursor else None,
+        next_url=_url(action, person, next_cursor) if next_cursor else None,
     )
 
 
-@pages.get("/people")
-@ops_only
-def people() -> Response:
-    """Who is in the org, with which role, and who came in last when."""
-    with reading(org_id()):
-        found = users.of_org(org_id())
-    return fragments.answer(
-        page="ops/people.html",
-        fragment="ops/people.html",
-        data=lambda: {"people": [_person_json(user) for user in found]},
-        people=[_person_json(user) for user in found],
-    )
-
-
-def _page(action: str | None, before: UUID | None) -> tuple[list[EntryRow], str | None]:
+def _page(action: str | None, person: UUID | None, before: UUID | None) -> tuple[list[EntryRow], str | None]:
     who = principal()
     # What is about the installation belongs to no org, so it takes the scope of all.
     with reading(None if who.is_operator else who.org_id, everywhere=who.is_operator):
         found = audit.page(
-            who.org_id, with_installation=who.is_operator, action=action, before=before, limit=PAGE_ROWS + 1
+            who.org_id,
+            with_installation=who.is_operator,
+            action=action,
+            person=person,
+            before=before,
+            limit=PAGE_ROWS + 1,
         )
     rows = [_row(entry) for entry in found[:PAGE_ROWS]]
     return rows, str(rows[-1].id) if len(found) > PAGE_ROWS else None
@@ -114,15 +110,16 @@ def _action() -> str | None:
         raise Problem(422, detail=f"action must be one of: {', '.join(Action)}.") from error
 
 
-def _cursor(text: str | None) -> UUID | None:
+def _id(name: str, what: str) -> UUID | None:
+    text = request.args.get(name)
     try:
         return UUID(text) if text else None
     except ValueError as error:
-        raise Problem(422, detail="cursor must be the next_cursor of an earlier answer.") from error
+        raise Problem(422, detail=f"{name} must be {what}.") from error
 
 
-def _url(action: str | None, cursor: str) -> str:
-    return url_for(".show", **fragments.without({"action": action, "cursor": cursor}))
+def _url(action: str | None, person: UUID | None, cursor: str) -> str:
+    return url_for(".show", **fragments.without({"action": action, "person": person, "cursor": cursor}))
 
 
 def _entry_json(row: EntryRow) -> dict[str, Any]:
@@ -135,16 +132,4 @@ def _entry_json(row: EntryRow) -> dict[str, Any]:
         "target": row.target,
         "address": row.address,
         "details": row.details,
-    }
-
-
-def _person_json(user: User) -> dict[str, Any]:
-    return {
-        "id": user.id,
-        "email": user.email,
-        "role": user.role,
-        "has_password": user.password_hash is not None,
-        "created_at": user.created_at,
-        "disabled_at": user.disabled_at,
-        "last_signed_in_at": user.last_signed_in_at,
     }
