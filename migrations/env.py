@@ -28,6 +28,7 @@ import webapp.documents.rule_model
 import webapp.documents.source_model
 import webapp.documents.tag_model
 import webapp.documents.view_model
+import webapp.documents.webhook_model
 import webapp.jobs.model
 import webapp.search.answer_model
 import webapp.search.model

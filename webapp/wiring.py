@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from webapp.accounts.seal import WEBHOOK_SECRETS, Seal
 from webapp.accounts.secret_key import secret_key
 from webapp.config import Settings, SettingsError
 from webapp.config.queue import STAGE_NAMES
@@ -11,6 +12,7 @@ from webapp.jobs.retry import RetryPolicy
 from webapp.jobs.sealed_passwords import PasswordSeal
 from webapp.jobs.sql import SqlJobQueue
 from webapp.providers.blob_copies import BlobCopies
+from webapp.providers.checked_post import CheckedPoster
 from webapp.providers.local.analysis import LocalAnalyst
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.local.embed import LocalEmbedder
@@ -62,6 +64,8 @@ def wire(settings: Settings) -> Services:
             languages=LocalLanguages(settings.models.dir),
         ),
         seal=PasswordSeal(lambda: secret_key(settings)),
+        poster=CheckedPoster(settings.webhooks.webhook_private_addresses),
+        webhook_seal=Seal(lambda: secret_key(settings), WEBHOOK_SECRETS),
     )
 
 

@@ -17,7 +17,7 @@ from webapp.clock import utc_now
 from webapp.db import reading, transaction
 from webapp.documents.correction_model import Correction
 from webapp.documents.source_model import SourceItem
-from webapp.library import bulk, corrections, rules, tag_changes, tags, views
+from webapp.library import bulk, corrections, rules, tag_changes, tags, views, webhooks
 from webapp.library.bulk import BulkAction, BulkRequest
 from webapp.library.sources import registry
 from webapp.web.access import Access, access_of
@@ -67,6 +67,18 @@ FOR_OPS = {
     "bin.empty",
     "deletion.confirm_purge",
     "deletion.purge",
+    "deliveries.replay",
+    "deliveries.show",
+    "webhooks.change",
+    "webhooks.create",
+    "webhooks.delete",
+    "webhooks.edit",
+    "webhooks.index",
+    "webhooks.remove",
+    "webhooks.renew",
+    "webhooks.replay",
+    "webhooks.show",
+    "webhooks.test",
 }
 FOR_OPS_PEOPLE = {
     "people.invite",
@@ -238,6 +250,7 @@ def their_ids(app: Flask, people: People) -> dict[str, UUID]:
         **_tag(app, theirs.org_id, work.document_id),
         **_view_and_rule(app, theirs.org_id),
         **_source(app, theirs.org_id),
+        **_webhook(app, theirs.org_id),
     }
 
 
@@ -271,6 +284,16 @@ def _source(app: Flask, org_id: UUID) -> dict[str, UUID]:
         opened.add(item := SourceItem(**own, state="failed", reason="unreadable", ended_at=utc_now()))
         opened.flush()
         return {"source_id": source_id, "item_id": item.id}
+
+
+def _webhook(app: Flask, org_id: UUID) -> dict[str, UUID]:
+    found = app.extensions["docmill"]
+    secret = webhooks.make_secret(found.webhook_seal)
+    with app.app_context(), transaction(org_id):
+        webhooks.add(org_id, secret, "https://example.com/", ["import.done"], "tests")
+        delivery_id = webhooks.send_test(found.queue, org_id, secret.webhook_id)
+        assert delivery_id
+        return {"webhook_id": secret.webhook_id, "delivery_id": delivery_id}
 
 
 def test_every_name_of_an_id_is_known_here(app: Flask, their_ids: dict[str, UUID]) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import undefer
 
 from tests.hashed_words import HashedWords
 from tests.search.passages import new_org
+from webapp.accounts.seal import WEBHOOK_SECRETS, Seal
 from webapp.clock import monotonic
 from webapp.config import Settings
 from webapp.db import reading, transaction
@@ -29,6 +30,7 @@ from webapp.pipeline.connect import detect_connections
 from webapp.pipeline.handlers import do_steps
 from webapp.pipeline.steps import StageContext
 from webapp.provider_errors import ProviderError
+from webapp.providers.checked_post import CheckedPoster
 from webapp.providers.local.blob import LocalBlobStore
 from webapp.providers.ports import Embedder, Extractor, KeptParts, Providers
 from webapp.readers.extraction import Extraction
@@ -227,6 +229,8 @@ def make_workplace(settings: Settings, extractor: Extractor) -> Workplace:
         queue=SqlJobQueue(RetryPolicy(settings.queue.backoff_base_seconds, settings.queue.backoff_max_seconds)),
         providers=Providers(blobs=blobs, extractor=counted, embedder=embedder),
         seal=PasswordSeal(lambda: "a key of the tests"),
+        poster=CheckedPoster(allows_private=True),
+        webhook_seal=Seal(lambda: "a key of the tests", WEBHOOK_SECRETS),
         extractor=counted,
         embedder=embedder,
         org_id=new_org(),

@@ -66,6 +66,11 @@ class Action(StrEnum):
     SOURCE_CREATED = "source_created"
     SOURCE_CHANGED = "source_changed"
     SOURCE_DELETED = "source_deleted"
+    WEBHOOK_ADDED = "webhook_added"
+    WEBHOOK_CHANGED = "webhook_changed"
+    WEBHOOK_DELETED = "webhook_deleted"
+    WEBHOOK_SECRET_RENEWED = "webhook_secret_renewed"  # noqa: S105 - the name of an action
+    WEBHOOK_REPLAYED = "webhook_replayed"
 
 
 @dataclass(frozen=True)

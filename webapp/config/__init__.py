@@ -30,6 +30,7 @@ from webapp.config import (
     sources,
     speech,
     speechkit,
+    webhooks,
 )
 from webapp.config.group import Group
 from webapp.config.reader import Reader, SettingsError, check_folder, kept_secret
@@ -87,6 +88,7 @@ class Settings(Group):
     openai: openai.OpenAISettings
     speechkit: speechkit.SpeechKitSettings
     prices: prices.PriceSettings
+    webhooks: webhooks.WebhookSettings
 
     @property
     def is_embedded(self) -> bool:
@@ -135,6 +137,7 @@ def _read(env: Reader) -> Settings:
         openai=openai.read(env, embeds=chosen.embeddings == "openai"),
         speechkit=speechkit.read(env),
         prices=prices.read(env),
+        webhooks=webhooks.read(env),
     )
 
 

@@ -20,7 +20,10 @@ STAGE_NAMES = (
     "read_anew",
     "bulk",
     "export",
+    "deliver",
 )
+# A receiver that does not answer costs no more seats than these, whoever waits for documents.
+_DELIVERIES_AT_ONCE = ("deliver", 2)
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ def _stage_limits(env: Reader) -> tuple[tuple[str, int], ...]:
         if not (number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= STAGE_LIMIT_MAX):
             example = "Example: STAGE_LIMITS=process_document=4."
             raise SettingsError(f"STAGE_LIMITS: {stage}={number} is no limit from 1 to {STAGE_LIMIT_MAX}. {example}")
-    return tuple((stage, int(number)) for stage, number in found)
+    given = tuple((stage, int(number)) for stage, number in found)
+    return given if any(stage == _DELIVERIES_AT_ONCE[0] for stage, _ in given) else (*given, _DELIVERIES_AT_ONCE)
 
 
 def _worker_stages(env: Reader) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The states of documents, runs and operations, and the names of what can happen to a run."""
+"""The states of documents, runs, operations and deliveries, and the names of what can happen to a run."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -88,6 +88,32 @@ class OperationState(StrEnum):
     """Its job has failed for good."""
     STOPPED = "STOPPED"
     """A person has stopped it, or its job: what was done stays done."""
+
+
+class WebhookEvent(StrEnum):
+    """What webhooks are told."""
+
+    DOCUMENT_READY = "document.ready"
+    """A document was processed, for the first time or again, and is READY."""
+    DOCUMENT_FAILED = "document.failed"
+    """The processing of a document failed, exceeded its time limit or was cancelled, and nothing goes on by itself."""
+    IMPORT_DONE = "import.done"
+    """An export was imported, with all its documents."""
+    TEST = "webhook.test"
+    """Ops asked for a test; all webhooks get it, whatever they are for."""
+
+
+class DeliveryState(StrEnum):
+    """How far an event is on its way to a webhook."""
+
+    PENDING = "PENDING"
+    """A job of the queue sends it, now or after a wait."""
+    DELIVERED = "DELIVERED"
+    """The receiver has answered with a status from 200 to 299."""
+    FAILED = "FAILED"
+    """No try was left, or a person cancelled its job. It can be sent again."""
+    HELD = "HELD"
+    """The webhook is paused; it is sent when the webhook is resumed."""
 
 
 class EventKind(StrEnum):

@@ -7,6 +7,7 @@ from webapp.pipeline.audio import extract_audio
 from webapp.pipeline.change_many import change_many
 from webapp.pipeline.chunk import chunk
 from webapp.pipeline.connect import detect_connections
+from webapp.pipeline.deliver import deliver
 from webapp.pipeline.embed import embed
 from webapp.pipeline.embed_anew import embed_published, publish_vectors
 from webapp.pipeline.export import export
@@ -48,6 +49,7 @@ STEP_FUNCTIONS: Mapping[str, Mapping[Step, Handler]] = {
     stages.DETECT_CONNECTIONS: {stages.CONNECT: detect_connections},
     stages.BULK: {stages.CHANGE_MANY: change_many},
     stages.EXPORT: {stages.WRITE_EXPORT: export},
+    stages.DELIVER: {stages.SEND: deliver},
     stages.EMBED_ANEW: {stages.EMBED: embed_published, stages.PUBLISH: publish_vectors},
     stages.READ_ANEW: {stages.EXTRACT: extract_here, **_FROM_TEXT, stages.FIND_FIELDS: use_kept_fields},
 }

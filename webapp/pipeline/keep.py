@@ -10,12 +10,13 @@ from sqlalchemy import Table, bindparam, update
 
 from webapp.db import session
 from webapp.documents.model import Document
+from webapp.documents.states import LiveRun
 from webapp.pipeline.apply_rules import apply_rules
 from webapp.pipeline.source import find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.readers.versions import mark_of_kept
-from webapp.runs import lifecycle, transitions
+from webapp.runs import announcements, lifecycle, transitions
 from webapp.runs.stages import KEEP
 
 _documents = cast(Table, Document.__table__)
@@ -41,6 +42,7 @@ def keep(context: StageContext) -> None:
 def _end(context: StageContext) -> None:
     lifecycle.succeed_run(context.queue, context.lease)
     apply_rules(context)
+    announcements.document_ended(context.queue, LiveRun(context.run_id, context.org_id, context.document_id))
 
 
 def _store(context: StageContext, mark: str) -> Stored:

@@ -13,6 +13,7 @@ from webapp.clock import new_id
 from webapp.db import Base, reading, session
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable
 from webapp.documents.page_model import DocumentPage
+from webapp.documents.states import LiveRun
 from webapp.library import facts, field_dates, found_fields, names
 from webapp.library.found_fields import share
 from webapp.library.searchable import WORDS
@@ -30,7 +31,7 @@ from webapp.pipeline.unsaved import Stored
 from webapp.readers.extraction import Extraction
 from webapp.readers.page_reading import PageReading
 from webapp.readers.versions import OTHERS, is_mark
-from webapp.runs import lifecycle, transitions
+from webapp.runs import announcements, lifecycle, transitions
 from webapp.runs.stages import PUBLISH, READ_ANEW
 from webapp.search import index, values
 from webapp.search.index import NewChunk
@@ -76,6 +77,8 @@ def publish(context: StageContext) -> None:
 def _end(context: StageContext) -> None:
     end_published(context)
     apply_rules(context)
+    # Last, so that it tells of what the rules have made of the document.
+    announcements.document_ended(context.queue, LiveRun(context.run_id, context.org_id, context.document_id))
 
 
 def end_published(context: StageContext) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from webapp import db
+from webapp.accounts.seal import Seal
 from webapp.clock import monotonic
 from webapp.db.errors import DATABASE_ERRORS, Trouble, trouble_of
 from webapp.documents import events
@@ -28,6 +29,7 @@ from webapp.pipeline.paid_calls.call_times import CallTimes
 from webapp.pipeline.paid_calls.prices import Prices
 from webapp.pipeline.unsaved import Stored, Unsaved, UnsavedBlob, raise_progress
 from webapp.provider_errors import ProviderError, RateLimited
+from webapp.providers.checked_post import CheckedPoster
 from webapp.providers.ports import Providers
 from webapp.runs import lifecycle
 from webapp.runs.checkpoint import WAITS_IN, count_piece, note_pages
@@ -77,6 +79,8 @@ class StageContext:
     pages_max: int = 0
     seal: PasswordSeal | None = None
     tree_limits: TreeLimits = field(default_factory=TreeLimits)
+    poster: CheckedPoster = field(default_factory=CheckedPoster)
+    webhook_seal: Seal | None = None
     current: Step | None = None
     checkpoint: dict[str, Any] = field(init=False)
     parsed: dict[str, Any] = field(init=False, default_factory=dict)

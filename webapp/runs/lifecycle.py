@@ -18,7 +18,7 @@ from webapp.jobs.queue import JobError, JobQueue, JobSnapshot, Lease, NewJob, Re
 from webapp.jobs.scrub import scrubbed
 from webapp.jobs.states import JobStatus, Priority
 from webapp.provider_errors import BadInput, ProviderError, RateLimited
-from webapp.runs import operations, transitions
+from webapp.runs import announcements, operations, transitions
 from webapp.runs.abandoned_calls import abandon_calls
 from webapp.runs.checkpoint import inherited
 from webapp.runs.stages import first_stage
@@ -230,8 +230,7 @@ def cancel_job(queue: JobQueue, org_id: UUID, job_id: UUID, by: str | None = Non
         job = queue.get(job_id)
         if job is None or job.org_id != org_id:
             return JobRefusal.UNKNOWN
-        run = job.run
-        if run is None:
+        if (run := job.run) is None:
             return None if operations.cancel(queue, job) else JobRefusal.ENDED
         is_cancelled = cancel_run(queue, org_id, run.document_id, run.id, by) or queue.cancel_run(run.id)
         return None if is_cancelled else JobRefusal.ENDED
@@ -262,15 +261,14 @@ def _take_back(reset: Callable[[], list[Reset]], queue: JobQueue, error: JobErro
             incidents.record(IncidentName.JOB_TAKEN_BACK, error.code, len(found))
         abandon_calls([one.job_id for one in found if one.status is JobStatus.FAILED])
         for one in found:
-            if one.run is None:
+            if (run := one.run) is None:
                 operations.follow(one.org_id, one.operation_id, one.status)
                 continue
             details = {"attempt": one.attempts, "worker": one.locked_by, "code": error.code}
-            ids = (one.org_id, one.run.document_id, one.run.id)
-            events.record(*ids, EventKind.JOB_RESET, job_id=one.job_id, details=details)
+            events.record(run.org_id, run.document_id, run.id, EventKind.JOB_RESET, job_id=one.job_id, details=details)
             if one.status is JobStatus.FAILED:
-                ended = transitions.fail(one.run.id, FailureType.ATTEMPTS_EXHAUSTED, error.code, error.message)
-                _after_failure(queue, one.run, ended)
+                ended = transitions.fail(run.id, FailureType.ATTEMPTS_EXHAUSTED, error.code, error.message)
+                _after_failure(queue, run, ended)
         return found
 
 
@@ -385,6 +383,8 @@ def _after_failure(queue: JobQueue, run: LiveRun | None, ended: Ended | None) ->
         newest = transitions.newest_of(run.document_id)
         if newest is not None and newest != run.id:
             failures.supersede(run.document_id, newest)
+        if ended is not None:
+            announcements.document_ended(queue, run)
     _let_next_in(queue, ended)
 
 

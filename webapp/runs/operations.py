@@ -1,5 +1,7 @@
 """The states of operations, which follow from their jobs: each ends with its job, and can be resumed behind it.
 
+A delivery of a webhook has a job like an operation's, and ends with it in the same way.
+
 Locks are taken in the order of a worker: the job, then the operation.
 """
 
@@ -15,7 +17,9 @@ from webapp.documents.states import OperationState
 from webapp.jobs import failures
 from webapp.jobs.queue import JobQueue, JobSnapshot, NewJob
 from webapp.jobs.states import JobStatus
+from webapp.runs import outbox
 from webapp.runs.checkpoint import inherited
+from webapp.runs.stages import DELIVER
 
 _operations = cast(Table, BulkOperation.__table__)
 _EXPORT = "export"
@@ -37,16 +41,21 @@ def end(org_id: UUID, operation_id: UUID | None, state: OperationState) -> bool:
 
 
 def follow(org_id: UUID, operation_id: UUID | None, status: JobStatus) -> None:
-    """Let an operation fail whose job has failed."""
-    if operation_id is not None and status is JobStatus.FAILED:
-        end(org_id, operation_id, OperationState.FAILED)
+    """Let an operation fail whose job has failed, or a delivery."""
+    if operation_id is None or status is not JobStatus.FAILED:
+        return
+    if not end(org_id, operation_id, OperationState.FAILED):
+        outbox.give_up(org_id, operation_id, "not_sent")
 
 
 def cancel(queue: JobQueue, job: JobSnapshot) -> bool:
     """Cancel the job of an operation, which is stopped with it; False where the job had ended."""
     if not queue.cancel_job(job.id):
         return False
-    end(job.org_id, job.operation_id, OperationState.STOPPED)
+    if job.stage == DELIVER and job.operation_id is not None:
+        outbox.give_up(job.org_id, job.operation_id, "cancelled")
+    else:
+        end(job.org_id, job.operation_id, OperationState.STOPPED)
     return True
 
 
@@ -67,8 +76,18 @@ def may_resume(queue: JobQueue, org_id: UUID, row: Any) -> bool:
 def retry(queue: JobQueue, job: JobSnapshot, by: str) -> UUID | None:
     """Resume the operation of a failed job; None where it was resumed or undone since."""
     with transaction(job.org_id):
+        if job.stage == DELIVER and job.operation_id is not None:
+            return _send_again(queue, job, job.operation_id, by)
         row = row_of(job.org_id, job.operation_id, is_locked=True) if job.operation_id else None
         return resume(queue, job.org_id, row.id, by) if row is not None and row.job_id == job.id else None
+
+
+def _send_again(queue: JobQueue, job: JobSnapshot, delivery_id: UUID, by: str) -> UUID | None:
+    """Queue a delivery anew whose job has failed; None where that was done already, or it is gone."""
+    if not outbox.send_again(queue, job.org_id, [delivery_id]):
+        return None
+    failures.mark_retried(job.id, by)
+    return delivery_id
 
 
 def resume(queue: JobQueue, org_id: UUID, operation_id: UUID, by: str) -> UUID | None:

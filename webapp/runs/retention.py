@@ -17,7 +17,9 @@ from webapp.documents import model, spending
 from webapp.documents.ledger_model import ProviderCall
 from webapp.documents.operation_model import BulkOperation
 from webapp.documents.source_model import SourceItem
+from webapp.documents.states import DeliveryState
 from webapp.documents.tag_model import TagChange
+from webapp.documents.webhook_model import WebhookDelivery
 from webapp.services import Services
 
 _log = logging.getLogger(__name__)
@@ -32,6 +34,7 @@ _calls = cast(Table, ProviderCall.__table__)
 _operations = cast(Table, BulkOperation.__table__)
 _tag_changes = cast(Table, TagChange.__table__)
 _source_items = cast(Table, SourceItem.__table__)
+_deliveries = cast(Table, WebhookDelivery.__table__)
 # Runs themselves are never deleted.
 EVENTS = Prunable(_events, _events.c.created_at)
 # What was spent on a day stays known.
@@ -41,6 +44,8 @@ OPERATIONS = Prunable(_operations, _operations.c.finished_at)
 TAG_CHANGES = Prunable(_tag_changes, _tag_changes.c.created_at)
 # What a source has shown, and nothing is compared with any more.
 SOURCE_ITEMS = Prunable(_source_items, _source_items.c.unneeded_at)
+# Also those that a paused webhook holds, which nobody seems to want.
+DELIVERIES = Prunable(_deliveries, _deliveries.c.queued_at, _deliveries.c.state != DeliveryState.PENDING)
 # Of today and yesterday no line is deleted, whatever the settings say: what may still be spent follows from them.
 _CALL_DAYS_LEAST = 2.0
 
@@ -55,6 +60,7 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
         "operations": (settings.queue.job_retention_days, OPERATIONS.prune_page),
         "tag changes": (settings.queue.job_retention_days, TAG_CHANGES.prune_page),
         "source items": (settings.queue.job_retention_days, SOURCE_ITEMS.prune_page),
+        "deliveries": (settings.webhooks.webhook_days, DELIVERIES.prune_page),
         "events": (settings.queue.event_retention_days, EVENTS.prune_page),
         "calls": (_call_days(settings.queue.call_retention_days), CALLS.prune_page),
         "keys": (idempotency.KEPT_DAYS, idempotency.PRUNABLE.prune_page),

@@ -16,6 +16,7 @@ EMBED_ANEW = "embed_anew"
 READ_ANEW = "read_anew"
 BULK = "bulk"
 EXPORT = "export"
+DELIVER = "deliver"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ KEEP = Step("keeping", "kept", 1.00)
 
 CHANGE_MANY = Step("changing_documents", "documents_changed", 1.00)
 WRITE_EXPORT = Step("exporting", "exported", 1.00)
+SEND = Step("sending", "sent", 1.00)
 
 CONNECT = Step("connecting", "connected", 1.00)
 
@@ -74,6 +76,8 @@ STAGES: dict[str, tuple[Step, ...]] = {
     BULK: (CHANGE_MANY,),
     # Of an operation, too: writes documents into a file.
     EXPORT: (WRITE_EXPORT,),
+    # Of a delivery: sends an event to a webhook.
+    DELIVER: (SEND,),
 }
 
 # Stages that together make one result, so they share one progress bar.

@@ -74,6 +74,7 @@ from webapp.web.reads import init_reads
 from webapp.web.search import answer_pages, search_pages, suggestion_pages
 from webapp.web.security import init_security
 from webapp.web.sources import source_pages
+from webapp.web.webhooks import delivery_pages, webhook_pages
 
 _PAGES = (
     account_pages,
@@ -123,6 +124,8 @@ _PAGES = (
     upload_pages,
     view_pages,
     http_worker_pages,
+    webhook_pages,
+    delivery_pages,
 )
 
 

@@ -38,6 +38,11 @@ def init_idempotency(app: Flask) -> None:
     app.after_request(_end)
 
 
+def answer_once(*names: str) -> None:
+    """Keep these members of the present answer nowhere: where it is repeated they are null, as secrets are."""
+    g.answered_once = names
+
+
 def takes_keys(app: Flask, endpoint: str, method: str) -> bool:
     """Whether a request to this route may bring a key."""
     return method == "POST" and endpoint not in _WITHOUT_KEYS and access_of(app, endpoint) not in _WITHOUT_KEYS_FOR
@@ -91,6 +96,8 @@ def _end(answer: Response) -> Response:
         with transaction(principal().org_id):
             if answer.status_code < 300:
                 body = json.loads(answer.get_data()) if answer.is_json else None
+                if names := g.pop("answered_once", ()):
+                    body = {**(body or {}), **dict.fromkeys(names)}
                 idempotency.keep(row_id, answer.status_code, answer.headers.get("Location"), body)
             else:
                 idempotency.forget(row_id)

@@ -42,6 +42,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "security.show": ("action", "person", "cursor"),
     "sources.show": ("state", "cursor"),
     "throughput.show": ("window",),
+    "webhooks.show": ("state", "cursor"),
     "account.sign_in": ("next",),
 }
 """By endpoint; all others take none. Browsers are not checked: others add what they like to links to pages."""

@@ -127,6 +127,8 @@ class Attempts:
             pages_max=settings.limits.pages_max,
             seal=self.services.seal,
             tree_limits=TreeLimits.of(settings),
+            poster=self.services.poster,
+            webhook_seal=self.services.webhook_seal,
         )
 
     def _work(self, context: StageContext) -> BaseException | None:

@@ -22,13 +22,15 @@ from webapp.db import reading, session, transaction
 from webapp.documents.model import Document
 from webapp.documents.operation_model import BulkOperation
 from webapp.documents.rule_model import RuleApplication
-from webapp.documents.states import OperationState
+from webapp.documents.states import OperationState, WebhookEvent
 from webapp.documents.tag_model import Tag
+from webapp.jobs.queue import JobQueue
 from webapp.library.exports import added_document, rows
 from webapp.library.exports.added_document import ExportedDocument, ImportTarget, SameFile
 from webapp.library.exports.document_members import LIBRARY
 from webapp.library.exports.opened_export import OpenedExport
 from webapp.library.exports.rows import DamagedExport, Line
+from webapp.runs import outbox
 from webapp.search.answer_model import AnswerSource
 from webapp.search.model import Chunk
 from webapp.services import Services
@@ -87,7 +89,7 @@ def import_export(
         _add_connections(target, name)
     if export.has(_OF_ORG):
         _add_of_org(target)
-    _end(org_id, operation_id, done)
+    _end(services.queue, org_id, operation_id, done)
     return done
 
 
@@ -218,9 +220,16 @@ def _transaction(org_id: UUID, name: str) -> Iterator[None]:
         raise DamagedExport(f"{name} has rows that can't be") from error
 
 
-def _end(org_id: UUID, operation_id: UUID, done: Imported) -> None:
+def _end(queue: JobQueue, org_id: UUID, operation_id: UUID, done: Imported) -> None:
     o = _operations.c
     with transaction(org_id):
         ended = update(_operations).where(o.org_id == org_id, o.id == operation_id)
         values = {"state": OperationState.SUCCEEDED, "finished_at": now(), "failed": done.left_out}
         session().execute(ended.values(values))
+        outbox.announce(queue, org_id, WebhookEvent.IMPORT_DONE, lambda: _described(operation_id, done))
+
+
+def _described(operation_id: UUID, done: Imported) -> dict[str, Any]:
+    """What webhooks are told of an import."""
+    numbers = {"documents": done.added + done.there, "left_out": done.left_out, "queued": done.queued}
+    return {"import": {"id": str(operation_id), **numbers, "url": f"/bulk/{operation_id}"}}

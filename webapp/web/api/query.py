@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from webapp.documents.states import DeliveryState
 from webapp.jobs.states import JobStatus, Resolution
 from webapp.library.grid import Sort
 from webapp.library.pictures import Size
@@ -75,6 +76,7 @@ ELSEWHERE: Mapping[tuple[str, str], Parameter] = {
     ("answers.show", "q"): Parameter("The question."),
     ("page_view.show", "q"): Parameter("The query whose words are marked."),
     ("page_view.show", "passage"): Parameter("The passage that is marked.", _UUID),
+    ("webhooks.show", "state"): Parameter("Deliveries in this state.", _one_of(DeliveryState)),
     ("fields.show", "sort"): Parameter("The key of a column; with a minus in front in falling order."),
     ("fields.download", "sort"): Parameter("The key of a column; with a minus in front in falling order."),
     ("fields.workbook", "sort"): Parameter("The key of a column; with a minus in front in falling order."),

@@ -19,6 +19,7 @@ from webapp.web.api import search_answers as found
 from webapp.web.api import source_answers as sourced
 from webapp.web.api import tag_answers as tagged
 from webapp.web.api import view_answers as viewed
+from webapp.web.api import webhook_answers as hooked
 from webapp.web.http_workers.requests import ClaimBody, FailBody, HeartbeatBody
 
 JSON = "application/json"
@@ -191,6 +192,26 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "sources.test": Described("Look at what a poll would see", sourced.SourceTrialJson),
         "sources.retry": Described("Try an item again", sourced.SourceItemJson, 202),
     },
+    "Webhooks": {
+        "webhooks.index": Described("List the webhooks", hooked.WebhooksJson),
+        "webhooks.show": Described("Get a webhook and its deliveries, the newest first", hooked.WholeWebhookJson),
+        "webhooks.create": Described("Add a webhook", hooked.NewWebhookJson, 201, body=hooked.WebhookRequestJson),
+        "webhooks.change": Described(
+            "Change, pause or resume a webhook", hooked.WebhookJson, body=hooked.WebhookChangeJson
+        ),
+        "webhooks.remove": Described("Delete a webhook with its deliveries", status=204),
+        "webhooks.renew": Described("Renew the secret of a webhook", hooked.NewWebhookJson),
+        "webhooks.test": Described("Send a test to a webhook", hooked.DeliveryJson, 202),
+        "webhooks.replay": Described(
+            "Send deliveries again that were given up",
+            hooked.ReplayedJson,
+            202,
+            body=hooked.ReplayJson,
+            is_body_required=False,
+        ),
+        "deliveries.show": Described("Get a delivery of a webhook", hooked.WholeDeliveryJson),
+        "deliveries.replay": Described("Send a delivery again, or now", hooked.DeliveryJson, 202),
+    },
     "Search": {
         "search.show": Described("Search passages", found.SearchAnswerJson),
         "suggestions.show": Described("Complete a query", found.SuggestionsJson),
@@ -273,6 +294,8 @@ PAGES_ONLY = frozenset(
         "views.bar",
         "views.delete",
         "views.edit",
+        "webhooks.delete",
+        "webhooks.edit",
         "document.details",
         "original.show",
         "doubts.say",

@@ -104,6 +104,9 @@ def _of_jobs(found: Watched, more: ForMonitors) -> Iterator[Metric]:
     yield GaugeMetricFamily("docmill_workers_alive", "Worker processes that are alive", found.workers_alive)
     what = "Running runs that go on where the time limit ended the run before"
     yield GaugeMetricFamily("docmill_continued_runs", what, more.continued_runs)
+    deliveries = {state.lower(): number for state, number in more.deliveries.items()}
+    what = f"Deliveries of webhooks that are on their way, held or given up, {_UP_TO}"
+    yield _gauge("docmill_webhook_deliveries", what, deliveries, "state")
     calls = {"kept": more.kept_calls, "paid": more.paid_calls}
     yield _gauge(
         "docmill_retry_calls_last_day", "Calls of retried runs by who answered, of the newest", calls, "answer"

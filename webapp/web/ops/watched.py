@@ -16,7 +16,7 @@ from webapp.documents.model import ProcessingRun
 from webapp.documents.states import RunTrigger
 from webapp.jobs.controls import EVERY_STAGE, StageControl, StageCounts
 from webapp.jobs.model import LEASED, Job
-from webapp.library import lookup, pages
+from webapp.library import lookup, pages, webhooks
 from webapp.library.status_filter import StatusFilter
 from webapp.statistics import ended, incidents
 from webapp.statistics.disk import Disk, disk_of
@@ -142,6 +142,8 @@ class ForMonitors:
     kept_calls: int
     paid_calls: int
     continued_runs: int
+    deliveries: Mapping[str, int]
+    """Of webhooks, by state: those that are not delivered."""
 
 
 def for_monitors(org_id: UUID) -> ForMonitors:
@@ -152,7 +154,8 @@ def for_monitors(org_id: UUID) -> ForMonitors:
         by_reading = pages.counts_by_reading(org_id)
         kept, paid = _retry_calls(org_id)
         continued = session().scalar(_CONTINUED, {"org": org_id}) or 0
-    return ForMonitors(documents, by_reading, failures, kept, paid, continued)
+        deliveries = webhooks.numbers(org_id)
+    return ForMonitors(documents, by_reading, failures, kept, paid, continued, deliveries)
 
 
 def name_of(control: StageControl) -> str:
