@@ -197,3 +197,66 @@ def test_ops_and_doctor_show_the_last_poll(app: Flask, ops: Program, browser: Br
     doctor = app.test_cli_runner(catch_exceptions=False).invoke(args=["doctor"]).output
     assert "sources: 1 on, 0 paused; last polled" in doctor
     assert "in trouble: Scanner" in doctor
+
+
+_MAIL = {"kind": "imap", "name": "Mail", "host": "IMAP.example.com", "username": "ana", "password": "the secret words"}
+
+
+@both_databases
+def test_a_mailbox_keeps_its_password_to_itself(app: Flask, ops: Program, browser: Browser) -> None:
+    answer = ops.post("/sources", json=_MAIL)
+    made = read_json(answer)
+    address = f"/sources/{made['id']}"
+    assert (made["host"], made["port"], made["security"], made["mailbox"]) == ("imap.example.com", 993, "tls", "INBOX")
+    page = browser.get(address).text
+    assert "INBOX of ana on imap.example.com" in page
+    told = [answer.text, page, browser.get("/sources").text, ops.get(address).text, ops.get("/ops/security").text]
+    assert not any("secret words" in each or "sealed" in each for each in told)
+    with app.app_context(), transaction(ops.org_id) as session:
+        row = session.get_one(Source, UUID(made["id"]))
+        assert b"secret words" not in (row.sealed_secret or b"")
+        sealed = row.sealed_secret
+
+    for elsewhere in ({"host": "imap.example.net"}, {"port": 1993}, {"username": "bo"}, {"security": "starttls"}):
+        refused = ops.client.patch(address, json=elsewhere, headers=ops.headers)
+        assert (refused.status_code, "Give the password again" in refused.text) == (422, True)
+    found = read_json(ops.send("PATCH", address, json={"mailbox": "Bills", "after_taking": "move", "move_to": "Done"}))
+    assert (found["mailbox"], found["move_to"], found["after_taking"]) == ("Bills", "Done", "move")
+    ops.send("PATCH", address, json={"host": "imap.example.net", "password": "another one"})
+    with app.app_context(), transaction(ops.org_id) as session:
+        assert session.get_one(Source, UUID(made["id"])).sealed_secret != sealed
+
+
+def test_a_mailbox_that_cannot_be_is_refused(ops: Program) -> None:
+    for bad, words in (
+        ({"host": "imap example"}, "host must be"),
+        ({"host": 7}, "host must be"),
+        ({"port": 0}, "port must be"),
+        ({"port": "x"}, "port must be"),
+        ({"security": "none"}, "security must be"),
+        ({"username": ""}, "username must be"),
+        ({"username": "a\r\nb"}, "username must be"),
+        ({"password": ""}, "password must be"),
+        ({"password": "a\r\nb"}, "password must be"),
+        ({"mailbox": "a\nb"}, "mailbox must be"),
+        ({"after_taking": "move"}, "move_to"),
+        ({"after_taking": "move", "move_to": "INBOX"}, "move_to"),
+        ({"after_taking": "delete"}, "after_taking must be"),
+        ({"path": "/srv"}, "has no path"),
+    ):
+        answer = ops.client.post("/sources", json={**_MAIL, **bad}, headers=ops.headers)
+        assert (answer.status_code, words in answer.text) == (422, True), answer.text
+        assert "secret words" not in answer.text
+
+
+def test_a_person_fetches_a_mailbox_without_javascript(app: Flask, browser: Browser) -> None:
+    page = browser.get("/sources").text
+    assert "Fetch messages of a mailbox" in page
+    assert 'id="no-folders"' in page
+    form = {**_MAIL, "port": "993", "security": "tls", "mailbox": "INBOX", "after_taking": "seen", "move_to": ""}
+    made = browser.post("/sources", {**form, "interval_seconds": "60", "host": "127.0.0.1"})
+    assert made.status_code == 303
+    # As the form sends it back, with no password in it.
+    again = browser.post(made.location, {**form, "host": "127.0.0.1", "password": "", "name": "Post", "kind": "imap"})
+    assert again.status_code == 303
+    assert "allows such servers by the setting SOURCE_PRIVATE_HOSTS" in browser.post(f"{made.location}/test").text

@@ -79,7 +79,12 @@ class FolderPlace:
             if not stat.S_ISREG(os.fstat(number).st_mode):
                 raise ItemFailed(ItemReason.NO_FILE, is_final=True)
             check()
-            yield Opened(file, shown(name), clean_folder(shown(folder)), check)
+            yield Opened(file, *self._called(item), check)
+
+    def _called(self, item: Any) -> tuple[str, str | None]:
+        """What the document of a file is called, and its folder."""
+        folder, name = os.path.split(self._path(item))
+        return shown(name), clean_folder(shown(folder))
 
     def settle(self, item: Any) -> bool:
         """Move or delete a file that was taken, unless it has changed since: then it is another one."""
@@ -98,6 +103,9 @@ class FolderPlace:
         except OSError as error:
             raise ItemFailed(ItemReason.CANT_MOVE if is_moved else ItemReason.CANT_DELETE) from error
         return self._after_taking != "leave"
+
+    def close(self) -> None:
+        """There is nothing to close: a folder is opened for each use."""
 
     def _move(self, at: int, folder: str, name: str) -> None:
         with self._opened("") as root:

@@ -146,8 +146,13 @@ def take(lease: SourceLease, item_id: UUID, document_id: UUID, reason: ItemReaso
     """In the open transaction, under the lease: an item is in the library, as this document."""
     lease.extend()
     values: dict[str, Any] = {"state": "taken", "document_id": document_id, "reason": reason, "ended_at": now()}
-    values |= {"is_settled": lease.source.after_taking == "leave", "tries": 0, "next_try_at": now()}
+    values |= {"is_settled": _is_left(lease), "tries": 0, "next_try_at": now()}
     session().execute(update(_items).where(_items.c.id == item_id).values(**values))
+
+
+def _is_left(lease: SourceLease) -> bool:
+    """Whether nothing is done with what was taken. The row of a message that is left is forgotten by being settled."""
+    return lease.source.kind != "imap" and lease.source.after_taking == "leave"
 
 
 def settle(lease: SourceLease, item_id: UUID, *, is_unneeded: bool) -> None:
@@ -161,8 +166,8 @@ def skip(lease: SourceLease, item_id: UUID, reason: ItemReason) -> None:
     """An item is not taken, and trying again would change nothing."""
     with held(lease) as opened:
         values: dict[str, Any] = {"state": "skipped", "reason": reason, "ended_at": now()}
-        if reason is ItemReason.GONE:
-            # If it is there again, it is tried again.
+        if reason is ItemReason.GONE or lease.source.kind == "imap":
+            # If a file is there again, it is tried again. A message lies behind the mark now.
             values["unneeded_at"] = now()
         opened.execute(update(_items).where(_items.c.id == item_id).values(**values))
 

@@ -36,6 +36,9 @@ class Place(Protocol):
     def settle(self, item: Any) -> bool:
         """Move, mark or delete what was taken; ItemFailed. Returns whether its row may be forgotten."""
 
+    def close(self) -> None:
+        """The poll is over."""
+
 
 @dataclass(frozen=True)
 class Opened:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -13,6 +14,8 @@ from webapp.library.sources import ledger
 from webapp.library.sources.folder import FolderPlace
 from webapp.library.sources.lease import LeaseLost, SourceLease
 from webapp.library.sources.ledger import Sighting
+from webapp.library.sources.mailbox import MailboxPlace
+from webapp.library.sources.maildir import MaildirPlace
 from webapp.library.sources.places import Place, may_poll
 from webapp.library.sources.taking import take
 from webapp.library.sources.trouble import ItemFailed, ItemReason, SourceFailed, SourceTrouble
@@ -24,9 +27,12 @@ ITEMS_MAX = 500
 """What one poll takes at most; the next one, which follows at once, takes more."""
 TAKING_SECONDS = 60.0
 _AT_ONCE_SECONDS = 1.0
+_REFUSED_SECONDS = 900.0
 _TRIED_MAX = 1_000
 _EXAMPLES = 10
 _UNSETTLED = {ItemReason.CANT_MOVE: SourceTrouble.CANT_MOVE, ItemReason.CANT_DELETE: SourceTrouble.CANT_DELETE}
+# It was changed or removed since it was taken.
+_NOTHING_TO_SETTLE = (ItemReason.CHANGED, ItemReason.GONE)
 
 Stop = Callable[[], bool]
 
@@ -53,19 +59,27 @@ def poll_due(services: Services, should_stop: Stop = lambda: False) -> int:
 
 def poll(services: Services, lease: SourceLease, should_stop: Stop = lambda: False) -> None:
     """Poll a source under its lease. Another process may be quicker, and then nothing more is written here."""
+    place, trouble, is_done = None, None, True
     try:
-        place, trouble, is_done = None, None, True
         try:
             place = open_place(services, lease.source)
             is_done = _poll(services, lease, place, should_stop)
             trouble = place.trouble
         except SourceFailed as failure:
             trouble = failure.trouble
-            _log.warning("source %s was not polled: %s", lease.source.id, trouble)
+            # Once, and not at each poll for as long as it lasts.
+            if trouble != lease.source.last_error:
+                _log.warning("source %s was not polled: %s", lease.source.id, trouble)
         seconds = float(lease.source.interval_seconds) if is_done else _AT_ONCE_SECONDS
+        if trouble is SourceTrouble.LOGIN_REFUSED:
+            # Servers lock out who gives a wrong password again and again.
+            seconds = max(seconds, _REFUSED_SECONDS)
         leases.release(lease, trouble, place.mark if place else None, seconds)
     except LeaseLost:
         _log.warning("source %s is polled by another process, or was paused or deleted", lease.source.id)
+    finally:
+        if place is not None:
+            place.close()
 
 
 def _poll(services: Services, lease: SourceLease, place: Place, should_stop: Stop) -> bool:
@@ -96,9 +110,10 @@ def _settle(lease: SourceLease, place: Place) -> SourceTrouble | None:
             if failure.reason in _UNSETTLED:
                 trouble = _UNSETTLED[failure.reason]
                 ledger.wait(lease, item, failure.reason)
-            else:
-                # It was changed or removed since it was taken: then there is nothing to move.
+            elif failure.reason in _NOTHING_TO_SETTLE:
                 ledger.settle(lease, item.id, is_unneeded=failure.is_final)
+            else:
+                ledger.wait(lease, item, failure.reason)
         else:
             ledger.settle(lease, item.id, is_unneeded=is_unneeded)
     return trouble
@@ -108,15 +123,15 @@ def try_out(services: Services, source: Source) -> SourceTrial:
     """What a poll would see now. Nothing is written, nothing taken."""
     trial = SourceTrial()
     try:
-        place = open_place(services, source)
-        for each in islice(place.look(), _TRIED_MAX + 1):
-            if trial.taken + trial.skipped == _TRIED_MAX:
-                trial.more = True
-                break
-            trial.taken += each.skip is None
-            trial.skipped += each.skip is not None
-            if len(trial.examples) < _EXAMPLES:
-                trial.examples.append(each)
+        with closing(open_place(services, source)) as place:
+            for each in islice(place.look(), _TRIED_MAX + 1):
+                if trial.taken + trial.skipped == _TRIED_MAX:
+                    trial.more = True
+                    break
+                trial.taken += each.skip is None
+                trial.skipped += each.skip is not None
+                if len(trial.examples) < _EXAMPLES:
+                    trial.examples.append(each)
     except SourceFailed as failure:
         trial.trouble = failure.trouble
     return trial
@@ -127,4 +142,8 @@ def open_place(services: Services, source: Source) -> Place:
     return _PLACES[source.kind](services, source)
 
 
-_PLACES: dict[str, Callable[[Services, Source], Place]] = {"folder": FolderPlace}
+_PLACES: dict[str, Callable[[Services, Source], Place]] = {
+    "folder": FolderPlace,
+    "maildir": MaildirPlace,
+    "imap": MailboxPlace,
+}

@@ -67,6 +67,7 @@ def add(org_id: UUID, values: Mapping[str, Any], by: str) -> UUID:
     number = session().scalar(select(func.count()).select_from(_sources).where(_sources.c.org_id == org_id)) or 0
     if number >= SOURCES_MAX:
         raise TooManySources
+    # The id is given where a secret was sealed for it.
     row = {"id": new_id(), "org_id": org_id, "created_by": by, **values}
     session().execute(insert(_sources), row)
     return cast(UUID, row["id"])

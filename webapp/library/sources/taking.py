@@ -40,6 +40,11 @@ def take(services: Services, lease: SourceLease, place: Place, item: Any) -> Non
         ledger.wait(lease, item, failure.reason, None if trouble else _TRIES_MAX)
         if trouble:
             raise SourceFailed(trouble) from failure
+    except SourceFailed:
+        # The server went away. One that always does so at the same message must not keep all others from being taken.
+        reason = ItemReason.SERVER_LOST if lease.source.kind == "imap" else ItemReason.UNREADABLE
+        ledger.wait(lease, item, reason, _TRIES_MAX)
+        raise
 
 
 def _take(services: Services, lease: SourceLease, place: Place, item: Any) -> None:

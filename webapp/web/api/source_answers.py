@@ -17,7 +17,13 @@ class SourceJson(TypedDict):
     name: str
     kind: str
     path: NotRequired[str]
-    after_taking: Annotated[str, Meta(description="What becomes of a file that was taken: leave, move, delete.")]
+    host: NotRequired[str]
+    port: NotRequired[int]
+    security: NotRequired[str]
+    username: NotRequired[str]
+    mailbox: NotRequired[str]
+    move_to: NotRequired[str]
+    after_taking: Annotated[str, Meta(description="What becomes of what was taken: leave, move, delete, seen.")]
     interval_seconds: int
     on: bool
     last_poll_at: Time | None
@@ -79,9 +85,16 @@ class SourceTrialJson(TypedDict):
 class NewSourceJson(TypedDict):
     """A source to be made."""
 
-    kind: Literal["folder"]
+    kind: Literal["folder", "imap", "maildir"]
     name: Annotated[str, Meta(min_length=1, max_length=100)]
-    path: NotRequired[str]
+    path: NotRequired[Annotated[str, Meta(description="Of a folder or a Maildir.")]]
+    host: NotRequired[Annotated[str, Meta(description="Of a mailbox, as all that follows up to move_to.")]]
+    port: NotRequired[int]
+    security: NotRequired[Literal["tls", "starttls", "plain"]]
+    username: NotRequired[str]
+    password: NotRequired[Annotated[str, Meta(description="It is stored sealed, and never shown.")]]
+    mailbox: NotRequired[str]
+    move_to: NotRequired[str]
     after_taking: NotRequired[str]
     interval_seconds: NotRequired[Annotated[int, Meta(ge=10, le=86_400)]]
     on: NotRequired[bool]
@@ -92,6 +105,13 @@ class SourceChangeJson(TypedDict):
 
     name: NotRequired[Annotated[str, Meta(min_length=1, max_length=100)]]
     path: NotRequired[str]
+    host: NotRequired[str]
+    port: NotRequired[int]
+    security: NotRequired[Literal["tls", "starttls", "plain"]]
+    username: NotRequired[str]
+    password: NotRequired[str]
+    mailbox: NotRequired[str]
+    move_to: NotRequired[str]
     after_taking: NotRequired[str]
     interval_seconds: NotRequired[Annotated[int, Meta(ge=10, le=86_400)]]
     on: NotRequired[bool]

@@ -18,6 +18,7 @@ from webapp.web import fragments
 from webapp.web.access import ops_only, org_id, principal, services
 from webapp.web.errors import Problem
 from webapp.web.security_log import note
+from webapp.web.sources.mailbox_requests import SECURITIES
 from webapp.web.sources.source_requests import AFTER_TAKING, asked, changed_values, new_values
 from webapp.web.sources.source_sentences import reason_sentence, trouble_sentence
 
@@ -224,7 +225,8 @@ def _choices() -> dict[str, Any]:
     """What a form offers."""
     folders = [str(folder) for folder in services().settings.sources.folders] if principal().is_operator else []
     words = {"reason_sentence": reason_sentence, "trouble_sentence": trouble_sentence}
-    return {"states": STATES, "after_taking": AFTER_TAKING, "folders": folders, **words}
+    choices = {"states": STATES, "after_taking": AFTER_TAKING, "securities": SECURITIES, "folders": folders}
+    return {**choices, **words}
 
 
 def _view(source_id: UUID) -> SourceView:
@@ -258,7 +260,10 @@ def _remove(source_id: UUID) -> str:
 
 def _noted(written: dict[str, Any]) -> dict[str, Any]:
     where = written.get("place", {})
-    return {**{name: written[name] for name in _NOTED if name in written}, "path": where.get("path")}
+    return {
+        **{name: written[name] for name in _NOTED if name in written},
+        **{name: where.get(name) for name in ("path", "host", "username", "mailbox")},
+    }
 
 
 def _trial_json(trial: SourceTrial) -> dict[str, Any]:

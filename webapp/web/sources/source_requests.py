@@ -5,6 +5,7 @@ from typing import Any
 
 from flask import request
 
+from webapp.clock import new_id
 from webapp.documents.source_model import Source
 from webapp.library.sources.places import allowed_folder
 from webapp.library.sources.registry import (
@@ -18,13 +19,22 @@ from webapp.web.access import principal, services
 from webapp.web.csrf import FIELD
 from webapp.web.document.changes import is_text
 from webapp.web.errors import Problem
+from webapp.web.sources.mailbox_requests import PLACE, mailbox_place, sealed_password
 from webapp.web.sources.source_sentences import trouble_sentence
 
-AFTER_TAKING: Mapping[str, tuple[str, ...]] = {"folder": ("leave", "move", "delete")}
+AFTER_TAKING: Mapping[str, tuple[str, ...]] = {
+    "folder": ("leave", "move", "delete"),
+    "imap": ("leave", "seen", "move"),
+    "maildir": ("leave", "seen"),
+}
 """By kind: what may become of an item that was taken. The first one is the usual one."""
 PATH_CHARACTERS_MAX = 1_000
 _OF_ALL = ("kind", "name", "after_taking", "interval_seconds", "on")
-_OF_PLACE: Mapping[str, tuple[str, ...]] = {"folder": ("path",)}
+_OF_PLACE: Mapping[str, tuple[str, ...]] = {
+    "folder": ("path",),
+    "imap": (*PLACE, "password"),
+    "maildir": ("path",),
+}
 _KNOWN = {*_OF_ALL, *(name for names in _OF_PLACE.values() for name in names)}
 _WRONG_NAME = f"name must be a text of 1 to {NAME_CHARACTERS_MAX} characters."
 _WRONG_KIND = f"kind must be one of: {', '.join(AFTER_TAKING)}."
@@ -57,7 +67,12 @@ def new_values(given: Mapping[str, Any]) -> dict[str, Any]:
     if kind not in AFTER_TAKING:
         raise Problem(422, detail=_WRONG_KIND)
     usual = {"after_taking": AFTER_TAKING[kind][0], "interval_seconds": INTERVAL_USUAL, "on": True}
-    return {"kind": kind, **_values(kind, {"name": None, **usual, **given}), "place": _place(kind, given, {})}
+    values = {"kind": kind, **_values(kind, {"name": None, **usual, **given})}
+    values["place"] = _place(kind, given, {}, values["after_taking"])
+    if kind == "imap":
+        values["id"] = new_id()
+        values["sealed_secret"] = sealed_password(values["id"], given)
+    return values
 
 
 def changed_values(source: Source, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,8 +82,15 @@ def changed_values(source: Source, given: Mapping[str, Any]) -> dict[str, Any]:
     if not given:
         raise Problem(422, detail=f"Name what is to be changed: {', '.join(sorted(_KNOWN - {'kind'}))}.")
     values = _values(source.kind, given)
-    if any(name in given for name in _OF_PLACE[source.kind]):
-        values["place"] = _place(source.kind, given, source.place)
+    if any(name in given for name in (*_OF_PLACE[source.kind], "after_taking")):
+        # What is given was checked above.
+        after_taking = {"after_taking": source.after_taking, **values}["after_taking"]
+        place = _place(source.kind, given, source.place, after_taking)
+        if place != source.place:
+            # Another place has other messages.
+            values |= {"place": place, "mark": None}
+    if given.get("password"):
+        values["sealed_secret"] = sealed_password(source.id, given)
     return values
 
 
@@ -87,10 +109,12 @@ def _values(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _place(kind: str, given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def _place(kind: str, given: Mapping[str, Any], before: Mapping[str, Any], after_taking: str) -> dict[str, Any]:
     if unfit := sorted(given.keys() - {*_OF_ALL, *_OF_PLACE[kind]}):
         raise Problem(422, detail=f"A source of the kind {kind} has no {unfit[0]}.")
-    return {"path": _path(given.get("path", before.get("path")))}
+    if kind == "imap":
+        return mailbox_place(given, before, after_taking)
+    return {"path": _path(given["path"]) if "path" in given or not before else before["path"]}
 
 
 def _path(value: object) -> str:
