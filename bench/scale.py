@@ -107,7 +107,7 @@ def _measure(library: Library, more: Iterator[Text], passages: int) -> float:
         beside=beside,
         holds=p50 <= 15 and p95 <= 40,
     )
-    for name, org_id in (("the large org", library.large), ("the org of 1 %", library.small)):
+    for name, org_id in (("the large org", library.large), ("the org of 1%", library.small)):
         _show_recall(library, name, org_id, [vector for _, vector in asked])
     _show_linking(library)
     return float(np.percentile(whole, 50))
