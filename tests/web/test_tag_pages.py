@@ -1,12 +1,19 @@
 """The page of tags: a tree that is renamed, merged, painted, deleted and put back, by people and by programs."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
 
 import pytest
 from flask import Flask
+from sqlalchemy import Connection, select, text
 
 from tests.web.people import HX, Browser, People, Program
 from tests.web.shelves import NOTES, read_json, shelve
+from tests.worker.bench import wait_for
+from webapp.db import db, transaction
+from webapp.documents.model import Document
+from webapp.library import tags
 
 
 @pytest.fixture
@@ -113,6 +120,14 @@ def test_names_are_suggested_while_typing(browser: Browser, shelf: list[str]) ->
     assert browser.get("/tags/names?add=a%00").text.count("<option") == 0
 
 
+def test_names_are_suggested_for_several_tags_of_many_documents(browser: Browser, shelf: list[str]) -> None:
+    page = browser.get("/").text
+    assert re.search(r'id="bulk-tags"[^>]*list="bulk-tag-names"[^>]*hx-get="/tags/names"', page)
+    assert browser.get("/tags/names?tags=to", headers=HX).text.count('<option value="to pay">') == 1
+    typed = browser.get("/tags/names?tags=%22a%22,%20to%20pay,%20tax/", headers=HX).text
+    assert '<option value="&#34;a&#34;, to pay, tax/2025">' in typed
+
+
 def test_a_row_of_the_library_changes_its_tags_in_place(browser: Browser, program: Program, shelf: list[str]) -> None:
     program.send("PATCH", f"/tags/{_id(program, 'to pay')}", json={"color": "blue"})
     page = browser.get("/").text
@@ -130,3 +145,29 @@ def test_a_row_of_the_library_changes_its_tags_in_place(browser: Browser, progra
 def test_without_tags_the_page_says_how_to_make_some(browser: Browser) -> None:
     assert "No tags yet" in browser.get("/tags").text
     assert "No tag matches" in browser.get("/tags?q=nothing").text
+
+
+_BLOCKED = text("SELECT count(*) FROM pg_stat_activity WHERE :pid = ANY(pg_blocking_pids(pid))")
+
+
+def _is_waited_for(connection: Connection, pid: int) -> bool:
+    # In each transaction the server shows what there was at its first look.
+    with connection.begin():
+        return bool(connection.scalar(_BLOCKED, {"pid": pid}))
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_merge_and_a_publication_that_wait_for_each_other_are_both_done(
+    app: Flask, program: Program, shelf: list[str]
+) -> None:
+    to_pay, target, org = _id(program, "to pay"), {"name": "tax/2025", "merge": True}, program.org_id
+    with ThreadPoolExecutor(1) as others, app.app_context():
+        with transaction(org) as session, db.engine.connect() as watching:
+            # As a publication does: first the document is locked, and then the tags that rules give it.
+            session.execute(select(Document.id).where(Document.id == UUID(shelf[1])).with_for_update())
+            pid = session.scalar(text("SELECT pg_backend_pid()"))
+            merged = others.submit(program.send, "PATCH", f"/tags/{to_pay}", json=target)
+            wait_for(lambda: _is_waited_for(watching, pid))
+            tags.add(org, UUID(shelf[1]), "to pay")
+        assert merged.result().status_code == 200, merged.result().text
+    assert _tags(program) == {"tax": (2, None), "tax/2025": (2, None)}

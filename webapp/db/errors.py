@@ -44,6 +44,8 @@ def trouble_of(error: BaseException) -> Trouble | None:
 # Lock timeouts, deadlocks, serialization failures, no connection slot or memory left.
 _BUSY_STATES = {"40001", "40P01", "55P03", "57014", "53000", "53200", "53300", "53400"}
 _FULL_STATES = {"53100"}
+# A deadlock, or two transactions that can't be put one after the other.
+_DEADLOCK_STATES = {"40P01", "40001"}
 # Connections; ended by an administrator, a restart or a time limit; a server that only reads; a broken disk.
 _AWAY_CLASSES = ("08", "57P", "58")
 _AWAY_STATES = {"25P03", "25P04", "25006"}
@@ -59,6 +61,11 @@ def _of_postgresql(error: psycopg.Error) -> Trouble | None:
     if state in _FULL_STATES:
         return Trouble.FULL
     return Trouble.AWAY if state in _AWAY_STATES or state.startswith(_AWAY_CLASSES) else None
+
+
+def is_deadlock(error: DBAPIError) -> bool:
+    """Whether two transactions waited for each other, and this one was ended: it can be repeated at once."""
+    return isinstance(error.orig, psycopg.Error) and error.orig.sqlstate in _DEADLOCK_STATES
 
 
 _SQLITE = {

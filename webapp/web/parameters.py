@@ -23,7 +23,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "reprocess.confirm": ("q", "folder", "status"),
     "reprocess.matching": ("q", "folder", "status"),
     "tags.index": ("q",),
-    "tags.names": ("add",),
+    "tags.names": ("add", "tags"),
     "bin.show": ("cursor",),
     "deletion.remove": ("purge",),
     "document.show": ("part", "page", "view", "run", "passage", "words", "q"),

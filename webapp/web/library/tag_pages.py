@@ -1,11 +1,13 @@
 """GET /tags: the tags of the library as a tree; another name, another color, deleting, and undoing each."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, Response, flash, jsonify, make_response, redirect, render_template, request, url_for
 
 from webapp.db import reading, transaction
+from webapp.db.repeating import once_more
 from webapp.library import suggestions, tag_changes, tag_tree, tags
 from webapp.library.tag_changes import Taken
 from webapp.library.tag_tree import TagNode
@@ -42,11 +44,15 @@ def index() -> Response:
 
 @pages.get("/names")
 def names() -> Response:
-    """The names of tags that begin with what was typed, as options of a text box."""
-    typed = request.args.get("add", "").rpartition(",")[2].strip()
+    """The names of tags that begin with what was typed, as options of a text box; `tags` is a box for several."""
+    several = "tags" in request.args
+    before, _, typed = request.args.get("tags" if several else "add", "").rpartition(",")
+    typed = typed.strip()
     with reading(org_id()):
         found = suggestions.tag_names(org_id(), typed) if is_text(typed) else []
-    return fragments.replacing("tags/_options.html", names=found)
+    # An option takes the place of all that was typed.
+    kept = f"{before.strip()}, " if several and before.strip() else ""
+    return fragments.replacing("tags/_options.html", names=[f"{kept}{name}" for name in found])
 
 
 @pages.patch("/<uuid:tag_id>")
@@ -62,13 +68,17 @@ def change(tag_id: UUID) -> Response:
     merge = body.get("merge", False)
     if not isinstance(merge, bool):
         raise Problem(422, detail="merge must be true or false.")
+    return jsonify(once_more(lambda: _change(tag_id, body, merge)))
+
+
+def _change(tag_id: UUID, wanted: Mapping[str, Any], merge: bool) -> dict[str, Any]:
     with transaction(org_id()):
-        if "color" in body:
-            _paint(tag_id, body["color"])
-        done = _rename(tag_id, body["name"], merge) if "name" in body else None
-        target = tag_of(body["name"]) if "name" in body else tag_changes.get(org_id(), tag_id).word
+        if "color" in wanted:
+            _paint(tag_id, wanted["color"])
+        done = _rename(tag_id, wanted["name"], merge) if "name" in wanted else None
+        target = tag_of(wanted["name"]) if "name" in wanted else tag_changes.get(org_id(), tag_id).word
         found = [node for node in tag_tree.tree(org_id(), target) if node.id and tag_of(node.name) == target]
-    return jsonify(tag=_json(found[0]), change_id=done)
+        return {"tag": _json(found[0]), "change_id": done}
 
 
 @pages.post("/<uuid:tag_id>")
@@ -79,16 +89,21 @@ def edit(tag_id: UUID) -> Response:
         raise Problem(400, "unknown_parameter", detail=f"There is no field “{unknown[0][:100]}”.")
     color = form.get("color") or None
     try:
-        with transaction(org_id()):
-            done = [_paint(tag_id, None if color == _GREY else color)] if color else []
-            if "name" in form:
-                done.append(_rename(tag_id, form["name"], form.get("merge") == "1"))
+        done = once_more(lambda: _edit(tag_id, form, color))
     except _Merging as merging:
         with reading(org_id()):
             count = tag_tree.count(org_id(), tags.within(org_id(), tag.word))
         shown = {"tag": tag, "name": merging.name, "count": count, "color": color}
         return make_response(render_template("tags/merge.html", **shown))
     return _back([change for change in done if change], "tags/_changed.txt", tag=tag)
+
+
+def _edit(tag_id: UUID, form: Mapping[str, str], color: str | None) -> list[UUID | None]:
+    with transaction(org_id()):
+        done = [_paint(tag_id, None if color == _GREY else color)] if color else []
+        if "name" in form:
+            done.append(_rename(tag_id, form["name"], form.get("merge") == "1"))
+        return done
 
 
 @pages.get("/<uuid:tag_id>/delete")
@@ -106,33 +121,39 @@ def confirm_delete(tag_id: UUID) -> Response:
 def remove(tag_id: UUID) -> Response:
     """Delete a tag and all in it; the documents stay. The answer has the id of the change, which can be undone."""
     _found(tag_id)
-    with transaction(org_id()):
-        done = tag_changes.remove(org_id(), tag_id, principal().name)
-    return jsonify(change_id=done)
+    return jsonify(change_id=once_more(lambda: _remove(tag_id)))
 
 
 @pages.post("/<uuid:tag_id>/delete")
 def delete(tag_id: UUID) -> Response:
     """Deleting for browsers, whose forms know no DELETE."""
     tag = _found(tag_id)
-    with transaction(org_id()):
-        done = tag_changes.remove(org_id(), tag_id, principal().name)
+    done = once_more(lambda: _remove(tag_id))
     return _back([done] if done else [], "tags/_deleted.txt", tag=tag)
+
+
+def _remove(tag_id: UUID) -> UUID | None:
+    with transaction(org_id()):
+        return tag_changes.remove(org_id(), tag_id, principal().name)
 
 
 @pages.post("/changes/<uuid:change_id>/undo")
 def undo(change_id: UUID) -> Response:
     """Let tags and documents be as before the change; 409 where another tag has got the name meanwhile."""
     try:
-        with transaction(org_id()):
-            if not tag_changes.undo(org_id(), change_id):
-                raise Problem(404)
+        if not once_more(lambda: _undo(change_id)):
+            raise Problem(404)
     except Taken as taken:
         detail = f"Another tag is called “{taken.name}” by now. Rename that one first."
         raise Problem(409, "taken", detail=detail) from taken
     if fragments.is_for_program():
         return Response(status=204)
     return _back([], "tags/_undone.txt")
+
+
+def _undo(change_id: UUID) -> bool:
+    with transaction(org_id()):
+        return tag_changes.undo(org_id(), change_id)
 
 
 class _Merging(Exception):
