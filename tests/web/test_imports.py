@@ -234,6 +234,23 @@ def test_an_import_that_was_interrupted_goes_on(
     assert said.count("library_imported") == 1
 
 
+def test_further_names_of_a_file_are_taken_along(app: Flask, shelf: Program, tmp_path: Path) -> None:
+    name, content = notes(7)
+    [one] = shelve(shelf, (name, content))
+    shelve(shelf, ("Zanzibar.md", content))
+    work_off(app)
+    path = tmp_path / "made.zip"
+    assert _command(app, "export", path).exit_code == 0
+    assert shelf.client.delete(f"/documents/{one}?purge=1", headers=shelf.headers).status_code == 204
+    assert read_json(shelf.get("/documents?q=zanzibar"))["documents"] == []
+    told = _command(app, "import", path)
+    assert told.exit_code == 0, told.output
+    [found] = read_json(shelf.get("/documents?q=zanzibar"))["documents"]
+    assert read_json(shelf.get(f"/documents/{found['id']}"))["further_names"] == [
+        {"filename": "Zanzibar.md", "folder": None}
+    ]
+
+
 def test_the_command_writes_no_half_file(app: Flask, shelf: Program, exported: bytes, tmp_path: Path) -> None:
     shelve(shelf, notes(0), notes(1))
     work_off(app)

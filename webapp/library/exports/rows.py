@@ -34,6 +34,7 @@ from webapp.batches import batches
 from webapp.db import Base, Embedding, UtcDateTime, session
 from webapp.documents.correction_model import Correction
 from webapp.documents.model import Artifact, Document, DocumentField, DocumentTable, ProcessingRun, RunEvent
+from webapp.documents.name_model import FurtherName
 from webapp.documents.page_model import DocumentPage
 from webapp.documents.rule_model import Rule, RuleApplication
 from webapp.documents.states import RunState
@@ -107,6 +108,7 @@ _OF_DOCUMENT = (
     ExportedTable(_table(Chunk), ("ordinal",)),
     ExportedTable(_table(ChunkValue), ("chunk_id", "value")),
     ExportedTable(_table(DocumentTag), ("tag_id",)),
+    ExportedTable(_table(FurtherName), ("filename", "folder")),
 )
 _VIEWS = ExportedTable(_table(SavedView), ("position", "id"))
 _RULES = ExportedTable(_table(Rule), ("id",))
