@@ -132,6 +132,7 @@ def test_a_job_that_waits_for_more_than_half_an_hour(app: Flask, ops: Program, m
     [
         (IncidentName.FOREIGN_KEY_VIOLATION, "connections", 1, "DocmillForeignKeyViolation"),
         (IncidentName.PASSAGES_LOST, "", 30, "DocmillPassagesLost"),
+        (IncidentName.RULES_FAILED, "", 1, "DocmillRulesFailed"),
         (IncidentName.JOB_TAKEN_BACK, "worker_died", alerts.TAKEN_BACK_MAX, None),
         (IncidentName.JOB_TAKEN_BACK, "worker_died", alerts.TAKEN_BACK_MAX + 1, "DocmillJobsTakenBack"),
         (IncidentName.DISK_NEARLY_FULL, "mill-7", 1, "DocmillDiskNearlyFull"),
@@ -151,11 +152,13 @@ def test_metrics_tell_incidents(app: Flask, ops: Program) -> None:
     _record(app, IncidentName.FOREIGN_KEY_VIOLATION, "connections", 2)
     _record(app, IncidentName.JOB_TAKEN_BACK, "worker_silent", 3)
     _record(app, IncidentName.PASSAGES_LOST, number=41)
+    _record(app, IncidentName.RULES_FAILED, number=2)
     _record(app, IncidentName.DISK_NEARLY_FULL, "mill-7")
     text = ops.get("/metrics").text
     assert 'docmill_foreign_key_violations_last_day{table="connections"} 2.0' in text
     assert 'docmill_jobs_taken_back_last_day{reason="worker_silent"} 3.0' in text
     assert "docmill_passages_lost_last_day 41.0" in text
+    assert "docmill_rules_failed_last_day 2.0" in text
     assert "docmill_disks_nearly_full 1.0" in text
 
 

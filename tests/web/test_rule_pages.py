@@ -96,7 +96,7 @@ def test_a_rule_that_is_off_or_cannot_be_read_does_nothing(app: Flask, shelf: Pr
 
 
 @both_databases
-def test_a_rule_is_tried_applied_to_the_library_and_undone(app: Flask, shelf: Program) -> None:
+def test_a_rule_is_tried_applied_to_the_library_and_undone(app: Flask, shelf: Program, people: People) -> None:
     ids = shelve(shelf, *map(notes, range(3)))
     work_off(app)
     shelf.client.patch(f"/documents/{ids[0]}", json={"tags": ["tax"], "title": "Mine"}, headers=shelf.headers)
@@ -111,6 +111,7 @@ def test_a_rule_is_tried_applied_to_the_library_and_undone(app: Flask, shelf: Pr
     begun = shelf.post(f"/rules/{rule}/apply")
     assert (begun.status_code, read_json(begun)["matched"]) == (202, 3)
     work_off(app)
+    assert "Apply a rule: <bdi>Order</bdi>" in people.browser().get("/bulk").text
     done = read_json(shelf.get(begun.headers["Location"]))
     assert (done["state"], done["action"], done["done"], done["failed"]) == ("SUCCEEDED", "rule", 3, 0)
     assert [_document(shelf, each)["title"] for each in ids] == ["Mine", "note-001", "note-002"]

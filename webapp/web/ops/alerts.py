@@ -196,6 +196,15 @@ ALERTS = (
         holds=_incident(IncidentName.PASSAGES_LOST),
     ),
     Alert(
+        name="DocmillRulesFailed",
+        severity="warning",
+        title="Rules failed at documents",
+        advice="The documents were published without what the rules would have given them. The log names them. Look at "
+        "the rules, then apply them to the library. The alert ends after a day.",
+        expression="docmill_rules_failed_last_day > 0",
+        holds=_incident(IncidentName.RULES_FAILED),
+    ),
+    Alert(
         name="DocmillJobsTakenBack",
         severity="warning",
         title="Many jobs were taken back from their workers",

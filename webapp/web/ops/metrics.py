@@ -144,6 +144,9 @@ def _of_incidents(found: Watched) -> Iterator[Metric]:
     lost = total(found.incidents, IncidentName.PASSAGES_LOST)
     what = "Passages that results lost which have less than half of those that they replaced"
     yield GaugeMetricFamily("docmill_passages_lost_last_day", what, lost)
+    failed = total(found.incidents, IncidentName.RULES_FAILED)
+    what = "Documents that were published without their rules, which had failed"
+    yield GaugeMetricFamily("docmill_rules_failed_last_day", what, failed)
 
 
 def _of_storage_and_money(found: Watched) -> Iterator[Metric]:
