@@ -11,6 +11,7 @@ from flask import Flask
 from sqlalchemy import event, func, select, update
 from sqlalchemy.exc import OperationalError
 
+from tests import samples
 from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import counted_queries, notes, read_json, services_of, shelve
@@ -21,6 +22,7 @@ from webapp.accounts.model import AuditEntry
 from webapp.clock import after, monotonic
 from webapp.db import db, later, reading, transaction, write_turn
 from webapp.runs.retention import prune
+from webapp.web import security_log
 
 JSON = {"Accept": "application/json"}
 
@@ -115,6 +117,30 @@ def test_what_is_done_on_the_command_line_is_written_down(people: People, app: F
         "stage_resumed",
         "stage_paused",
     ]
+
+
+@both_databases
+def test_no_range_is_downloaded_without_a_line(
+    people: People, ops: Program, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = shelve(people.program(), notes(1), notes(2), ("sheet.pdf", samples.report_pdf(1)))
+    other = people.browser(email="bo@example.org")
+    for part in ("bytes=1-", "bytes=2-", "bytes=-9"):
+        assert _downloaded(browser, first, Range=part) == 206
+    assert _downloaded(other, first, Range="bytes=1-") == 206
+    assert _downloaded(browser, second, Range="bytes=-1") == 206
+    shown = browser.get(f"/documents/{third}/original/view", headers={"Range": "bytes=1-"})
+    assert shown.status_code == 206, shown.status
+    shown.close()
+    downloads = [each for each in _entries(ops) if each["action"] == "document_downloaded"]
+    lines = [(each["actor"]["name"], each["target"].removeprefix("document:")) for each in reversed(downloads)]
+    ana, bo = "ana@example.org", "bo@example.org"
+    assert lines == [(ana, first), (bo, first), (ana, second), (ana, third)]
+    # Later it is another download.
+    monkeypatch.setattr(security_log, "CONTINUED_SECONDS", 0)
+    assert _downloaded(browser, first, Range="bytes=1-") == 206
+    assert _entries(ops)[0]["target"] == f"document:{first}"
+    assert len([each for each in _entries(ops) if each["action"] == "document_downloaded"]) == 5
 
 
 @both_databases

@@ -15,11 +15,14 @@ from sqlalchemy import Table, and_, or_, select
 
 from webapp.accounts.model import AuditEntry, User
 from webapp.accounts.roles import Principal
+from webapp.clock import after
 from webapp.db import session
 from webapp.db.pruning import Prunable
 
 NAME_LENGTH_MAX = 254
 _TEXT_LENGTH_MAX = 200
+# Where more was noted since, one line too many does no harm.
+_LOOKED_AT_MAX = 1_000
 
 _table = cast(Table, AuditEntry.__table__)
 PRUNABLE = Prunable(_table, _table.c.created_at)
@@ -115,6 +118,17 @@ def record(org_id: UUID | None, actor: Actor, action: Action, target: str | None
             address=_bounded(actor.address, _TEXT_LENGTH_MAX) if actor.address else None,
             details={name: _plain(value) for name, value in details.items() if value is not None} or None,
         )
+    )
+
+
+def is_noted(org_id: UUID, actor: Actor, action: Action, target: str, what: str | None, seconds: float) -> bool:
+    """Whether a line says that this actor did this in the last seconds, among the newest lines about the action."""
+    a = AuditEntry
+    lines = select(a.actor_id, a.target, a.created_at, a.details).where(a.org_id == org_id, a.action == action.value)
+    newest = lines.order_by(a.id.desc()).limit(_LOOKED_AT_MAX).subquery().c
+    same = newest.actor_id == actor.id, newest.target == target, newest.created_at >= after(-seconds)
+    return any(
+        (details or {}).get("what") == what for details in session().scalars(select(newest.details).where(*same))
     )
 
 

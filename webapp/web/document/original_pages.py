@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from flask import Blueprint, Response, redirect, request, url_for
+from flask import Blueprint, Response, redirect, url_for
 
 from webapp.web import blobs
 from webapp.web.access import get_document, services
@@ -19,11 +19,6 @@ def show(document_id: UUID) -> Response:
         leads_to: Response = redirect(url_for("document.original", document_id=document_id))  # type: ignore[assignment]
         return leads_to
     response = blobs.show_blob(services().providers.blobs, document)
-    if response.status_code < 300 and _begins_at_the_beginning():
+    if response.status_code < 300:
         note_download(document_id, "original", document.filename)
     return response
-
-
-def _begins_at_the_beginning() -> bool:
-    """Viewers and players ask for a file piece by piece, which is one look at it."""
-    return request.range is None or request.range.ranges[0][0] == 0
