@@ -48,6 +48,7 @@ class BulkOperation(Base):
     failed: Mapped[int] = mapped_column(Integer, default=0)
     undo_of: Mapped[UUID | None] = mapped_column(Uuid)
     # Of an export: the parts of its file, and where the next one begins. NULL where there is no file (any more).
+    # Of a deletion, and a restoring: the container whose parts follow it at present.
     result: Mapped[dict[str, Any] | None] = mapped_column(Json)
     job_id: Mapped[UUID] = mapped_column(Uuid)
     requested_by: Mapped[str] = mapped_column(Text)

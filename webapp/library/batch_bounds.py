@@ -11,7 +11,7 @@ from webapp.documents.binned import in_library
 from webapp.documents.model import Document
 
 _documents = cast(Table, Document.__table__)
-DOCUMENTS_MAX = 1_000
+DOCUMENTS_MAX = 500
 
 
 def of_library(org_id: UUID, ids: Sequence[UUID]) -> Sequence[UUID]:
@@ -27,6 +27,21 @@ def of_bin(org_id: UUID, ids: Sequence[UUID]) -> Sequence[UUID]:
     lies_with_it = part.org_id == org_id, part.deleted_with == _documents.c.id, part.deleted_at.is_not(None)
     has_parts = select(part.id).where(*lies_with_it, part.id != _documents.c.id).exists()
     return _bounded(org_id, ids, has_parts, _deleted_with)
+
+
+def is_large(org_id: UUID, document_id: UUID) -> bool:
+    """Whether a document of the library has more parts than one transaction changes."""
+    return _number(_below(org_id, document_id)) >= DOCUMENTS_MAX
+
+
+def is_large_in_bin(org_id: UUID, document_id: UUID) -> bool:
+    """Whether more was deleted with a document in the bin than one transaction changes, itself included."""
+    return _number(_deleted_with(org_id, document_id)) > DOCUMENTS_MAX
+
+
+def _number(documents: Select[Any]) -> int:
+    some = documents.limit(DOCUMENTS_MAX + 1).subquery()
+    return session().scalar(select(func.count()).select_from(some)) or 0
 
 
 def _bounded(org_id: UUID, ids: Sequence[UUID], has_parts: ColumnElement[bool], parts: Any) -> Sequence[UUID]:

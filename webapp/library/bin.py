@@ -83,11 +83,16 @@ def delete_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], by: str) -> 
     with transaction(org_id):
         # All jobs are ended before any document is locked.
         deleted_with = _put_in(org_id, deletion.stopped(queue, org_id, ids), by)
-        bin_runs.cancel(queue, deleted_with, by)
-        names.forget(org_id, deleted_with)
-        hidden.hide(org_id, deleted_with)
-        failures.set_aside(deleted_with)
+        leave_library(queue, org_id, deleted_with, by)
         return sorted(each for each in {*ids} & deleted_with.keys() if deleted_with[each] == each)
+
+
+def leave_library(queue: JobQueue, org_id: UUID, ids: Collection[UUID], by: str) -> None:
+    """End what goes on around documents that were put into the bin, and hide them from all searches."""
+    bin_runs.cancel(queue, ids, by)
+    names.forget(org_id, ids)
+    hidden.hide(org_id, ids)
+    failures.set_aside(ids)
 
 
 def _put_in(org_id: UUID, ids: Sequence[UUID], by: str) -> dict[UUID, UUID]:
@@ -142,7 +147,7 @@ def restore_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempt
         found = dict.fromkeys(ids, Restored.NOT_THERE)
         left = list(ids)
         while left:
-            found |= _whether(org_id, left)
+            found |= whether(org_id, left)
             roots = [each for each in left if found[each] is Restored.DONE]
             _bring_back(queue, org_id, roots, max_attempts)
             left = [each for each in left if found[each] is Restored.IN_CONTAINER] if roots else []
@@ -152,10 +157,16 @@ def restore_many(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], max_attempt
 def _bring_back(queue: JobQueue, org_id: UUID, roots: Sequence[UUID], max_attempts: int) -> None:
     d = _documents.c
     with_them = d.org_id == org_id, d.deleted_with.in_(roots), d.deleted_at.is_not(None)
-    back = list(session().scalars(select(d.id).where(*with_them).order_by(d.id)))
+    bring_back(queue, org_id, list(session().scalars(select(d.id).where(*with_them).order_by(d.id))), max_attempts)
+
+
+def bring_back(queue: JobQueue, org_id: UUID, back: Sequence[UUID], max_attempts: int) -> None:
+    """Take these documents, which lie in the bin, out of it, and let the work on them go on."""
+    d = _documents.c
     cancelled = bin_runs.cancelled_with(back)
     values = {"deleted_at": None, "deleted_by": None, "deleted_with": None, "updated_at": d.updated_at}
-    session().execute(update(_documents).where(*with_them).values(values))
+    for part in batches(back, _IDS_PER_STATEMENT):
+        session().execute(update(_documents).where(d.org_id == org_id, d.id.in_(part)).values(values))
     names.remember(org_id, back)
     hidden.show(org_id, back)
     failures.take_up(back)
@@ -170,7 +181,7 @@ def deleted_times(org_id: UUID, ids: Collection[UUID]) -> dict[UUID, datetime]:
     return {row.id: row.deleted_at for row in session().execute(rows)}
 
 
-def _whether(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Restored]:
+def whether(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Restored]:
     """Whether those of these documents that lie in the bin by themselves may come back; their rows are locked."""
     d = _documents.c
     own = d.org_id == org_id, d.id.in_(ids), d.deleted_with == d.id, d.deleted_at > _GOING
@@ -296,7 +307,10 @@ def is_large(org_id: UUID, document_id: UUID) -> bool:
     """Whether so much was deleted with a document that nobody should wait until it is gone for good."""
     d = _documents.c
     with_it = select(d.id).where(d.org_id == org_id, d.deleted_with == document_id, d.deleted_at.is_not(None))
-    return len(session().scalars(with_it.limit(_PURGED_AT_ONCE + 1)).all()) > _PURGED_AT_ONCE
+    # Of a large container what lies in it may not have followed it yet.
+    inside = select(d.id).where(d.org_id == org_id, d.parent_id == document_id)
+    most = _PURGED_AT_ONCE + 1
+    return any(len(session().scalars(some.limit(most)).all()) == most for some in (with_it, inside))
 
 
 def purge_due(services: Services, org_id: UUID, should_stop: Callable[[], bool] = lambda: False) -> int:

@@ -41,6 +41,10 @@ _FEW = 200
 # Its attempts are lost with processes alone: what went wrong with a document is said at that document.
 _ATTEMPTS = 25
 _IDS_PER_STATEMENT = 500
+# The place of an operation that is at its first document.
+_BEFORE_ALL = UUID(int=0)
+# In `result`: the container whose parts follow it.
+_CONTAINER = "container"
 _ENDED_EARLY = (OperationState.STOPPED, OperationState.FAILED)
 
 
@@ -60,6 +64,8 @@ class BulkAction(StrEnum):
     """Give documents that have a folder its name as a tag."""
 
 
+# Parts follow their container into the bin and out of it.
+_MOVES = {BulkAction.DELETE, BulkAction.RESTORE}
 _UNDONE_BY = {
     BulkAction.TAG: BulkAction.UNTAG,
     BulkAction.UNTAG: BulkAction.TAG,
@@ -224,6 +230,7 @@ def newest(org_id: UUID, limit: int) -> Sequence[Any]:
     o = _operations.c
     # Not all of `wanted`, which may name thousands of documents.
     rows = select(o.id, o.action, o.done, o.requested_by, o.created_at, o.wanted["tags"].label("tags"))
+    rows = rows.add_columns(o.wanted["rule"]["name"].as_string().label("rule"))
     return session().execute(rows.where(o.org_id == org_id).order_by(o.id.desc()).limit(limit)).all()
 
 
@@ -239,7 +246,15 @@ def stop(org_id: UUID, operation_id: UUID) -> bool:
 def do_batch(queue: JobQueue, max_attempts: int, org_id: UUID, operation_id: UUID, after: UUID | None) -> UUID | None:
     """Do the next batch behind this document, in the caller's transaction; the last one of it, None at the end."""
     row = operations.row_of(org_id, operation_id, is_locked=True)
-    if row is None or row.finished_at is not None:
+    if row is None:
+        return None
+    work = BulkWork(queue, org_id, max_attempts, row.requested_by)
+    if (container_id := open_container(row)) is not None:
+        # Also where somebody has stopped the operation: no container is left with half of what lies in it.
+        if not bulk_actions.follow(work, row.action, container_id):
+            session().execute(update(_operations).where(_operations.c.id == row.id).values(result=None))
+        return after or _BEFORE_ALL
+    if row.finished_at is not None:
         return None
     ids = _next(org_id, row, after)
     if not ids:
@@ -249,7 +264,6 @@ def do_batch(queue: JobQueue, max_attempts: int, org_id: UUID, operation_id: UUI
     there = _there(org_id, action, ids, row.created_at)
     some = _bounded(org_id, action, there)
     last = ids[-1] if len(some) == len(there) else some[-1]
-    work = BulkWork(queue, org_id, max_attempts, row.requested_by)
     if row.undo_of:
         looked_at = [each for each in ids if each <= last]
         changes = bulk_actions.undo(work, action, some, _undos(org_id, row.undo_of, looked_at))
@@ -258,6 +272,24 @@ def do_batch(queue: JobQueue, max_attempts: int, org_id: UUID, operation_id: UUI
         changes = bulk_actions.apply(work, action, some, row.wanted)
     _note(org_id, row, len(looked_at), changes)
     return last
+
+
+def open_container(row: Any) -> UUID | None:
+    """The container whose parts an operation lets follow it at present; None where it is at none."""
+    found = (row.result or {}).get(_CONTAINER) if row.action in _MOVES else None
+    return UUID(found) if found else None
+
+
+def begin_container(
+    queue: JobQueue, org_id: UUID, action: BulkAction, container_id: UUID, by: str, undo: Mapping[str, Any]
+) -> UUID:
+    """Queue the operation by which parts follow a container that was deleted or restored just now; its id."""
+    with transaction(org_id):
+        # The container itself is done already: where somebody brings it back meanwhile, it stays.
+        operation_id = _add(queue, org_id, action, 1, by, wanted=BulkRequest(action, []).as_json())
+        row = operations.row_of(org_id, operation_id)
+        _note(org_id, row, 1, {container_id: Change(undo, is_begun=True)})
+        return operation_id
 
 
 def _bounded(org_id: UUID, action: BulkAction, ids: Sequence[UUID]) -> Sequence[UUID]:
@@ -279,7 +311,10 @@ def _note(org_id: UUID, row: Any, looked_at: int, changes: Mapping[UUID, Change]
         )
     failed = sum(each.error is not None for each in changes.values())
     change = update(_operations).where(_operations.c.id == row.id)
-    numbers = {"done": row.done + looked_at, "failed": row.failed + failed}
+    numbers: dict[str, Any] = {"done": row.done + looked_at, "failed": row.failed + failed}
+    begun = [id_ for id_, each in changes.items() if each.is_begun]
+    if begun:
+        numbers["result"] = {_CONTAINER: str(begun[0])}
     session().execute(change.values(**numbers, state=OperationState.RUNNING))
 
 

@@ -9,8 +9,8 @@ from uuid import UUID
 from webapp.documents.states import RunTrigger
 from webapp.jobs.queue import JobQueue
 from webapp.jobs.states import Priority
+from webapp.library import batch_bounds, folders, large_containers, rule_effects, tags
 from webapp.library import bin as library_bin
-from webapp.library import folders, rule_effects, tags
 from webapp.library.bin import Restored
 from webapp.library.rule_effects import Gifts
 from webapp.runs import lifecycle, of_documents, transitions
@@ -23,6 +23,8 @@ class Change:
 
     undo: Mapping[str, Any] | None = None
     error: str | None = None
+    is_begun: bool = False
+    """Whether it is a large container, whose parts have to follow it (`follow`)."""
 
 
 _Changes = dict[UUID, Change]
@@ -83,12 +85,35 @@ def _is_as_left(undo: Mapping[str, Any], deleted_at: datetime | None) -> bool:
 
 
 def _deleted(work: BulkWork, ids: Sequence[UUID]) -> _Changes:
+    if len(ids) == 1 and batch_bounds.is_large(work.org_id, ids[0]):
+        return _begun(work, ids[0])
     gone = library_bin.delete_many(work.queue, work.org_id, ids, work.by)
     times = library_bin.deleted_times(work.org_id, gone)
     return {each: Change({"deleted_at": times[each].isoformat()}) for each in gone}
 
 
+def _begun(work: BulkWork, document_id: UUID) -> _Changes:
+    if not large_containers.begin_delete(work.queue, work.org_id, document_id, work.by):
+        return {}
+    return {document_id: Change(how_to_restore(work.org_id, document_id), is_begun=True)}
+
+
+def how_to_restore(org_id: UUID, document_id: UUID) -> dict[str, Any]:
+    """What undoes the deletion of a document that lies in the bin."""
+    return {"deleted_at": library_bin.deleted_times(org_id, [document_id])[document_id].isoformat()}
+
+
+def follow(work: BulkWork, action: str, container_id: UUID) -> bool:
+    """Let the next parts follow their container into the bin or out of it; False where none is left."""
+    if action == "delete":
+        return large_containers.follow_into_bin(work.queue, work.org_id, container_id, work.by)
+    return large_containers.follow_out_of_bin(work.queue, work.org_id, container_id, work.max_attempts)
+
+
 def _restored(work: BulkWork, ids: Sequence[UUID]) -> _Changes:
+    if len(ids) == 1 and batch_bounds.is_large_in_bin(work.org_id, ids[0]):
+        outcome = large_containers.begin_restore(work.queue, work.org_id, ids[0], work.max_attempts)
+        return {ids[0]: Change({}, is_begun=True) if outcome is Restored.DONE else Change(error=outcome)}
     found = library_bin.restore_many(work.queue, work.org_id, ids, work.max_attempts)
     return {each: Change({}) if outcome is Restored.DONE else Change(error=outcome) for each, outcome in found.items()}
 

@@ -41,7 +41,7 @@ def delete_parts(queue: JobQueue, org_id: UUID, document_id: UUID) -> Iterator[l
     A container that is being unpacked has to be stopped first, and gets no new parts from then on.
     """
     with transaction(org_id):
-        _stop(queue, _of_org(org_id, [document_id]))
+        stop(queue, _of_org(org_id, [document_id]))
     while True:
         with reading(org_id):
             ids = _innermost(org_id, document_id)
@@ -68,7 +68,7 @@ def stopped(queue: JobQueue, org_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
     inner = _of_org(org_id, ids)
     found = list(inner)
     while inner:
-        _stop(queue, inner)
+        stop(queue, inner)
         d = _documents.c
         # Without the org, which they have from their container: named beside it, SQLite reads all of its documents.
         inner = [
@@ -89,7 +89,8 @@ def _of_org(org_id: UUID, ids: Collection[UUID]) -> list[UUID]:
     ]
 
 
-def _stop(queue: JobQueue, ids: Collection[UUID]) -> None:
+def stop(queue: JobQueue, ids: Collection[UUID]) -> None:
+    """End all work on these documents; called before any document is locked."""
     for part in batches(of_documents.with_work_left(ids), _IDS_PER_STATEMENT):
         queue.cancel_runs(part)
 

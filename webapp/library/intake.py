@@ -27,8 +27,7 @@ from webapp.documents.model import Document
 from webapp.documents.states import RunState
 from webapp.jobs.states import Priority
 from webapp.library import bin as library_bin
-from webapp.library import contents, further_names, names, tags
-from webapp.library.bin import Restored
+from webapp.library import contents, further_names, moves, names, tags
 from webapp.library.filenames import clean_filename
 from webapp.library.usage import add_stored, stored_bytes
 from webapp.provider_errors import ProviderError
@@ -67,6 +66,10 @@ class Refused(Exception):
         super().__init__(code.value)
         self.code = code
         self.data: Mapping[str, Any] = data
+
+
+# Who asked for the operation that moves what lies in a large container.
+_UPLOAD = "an upload"
 
 
 @dataclass(frozen=True)
@@ -331,7 +334,7 @@ def _find_in_bin(services: Services, org_id: UUID, sha256: str) -> Ingested | No
 
 def _restore(services: Services, org_id: UUID, document_id: UUID) -> bool:
     max_attempts = services.settings.queue.job_max_attempts
-    return library_bin.restore(services.queue, org_id, document_id, max_attempts) is Restored.DONE
+    return moves.restore(services.queue, org_id, document_id, max_attempts, _UPLOAD).is_done
 
 
 def _remove(services: Services, path: str) -> None:

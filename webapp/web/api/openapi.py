@@ -143,15 +143,18 @@ def _body(each: Described, schemas: Mapping[int, dict[str, Any]]) -> dict[str, A
     return {"required": each.is_body_required, "content": {media: {"schema": schemas[id(each.body)]}}}
 
 
+def _bodies(types: Mapping[int, Any], schemas: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
+    return {
+        str(status): {"description": "Done.", "content": {JSON: {"schema": schemas[id(each)]}}}
+        for status, each in types.items()
+    }
+
+
 def _answer(each: Described, schemas: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
     if each.answer is not None:
-        found = {each.status: each.answer, **each.others}
-        return {
-            str(status): {"description": "Done.", "content": {JSON: {"schema": schemas[id(answer)]}}}
-            for status, answer in found.items()
-        }
+        return _bodies({each.status: each.answer, **each.others}, schemas)
     if each.media is None:
-        return {str(each.status): {"description": "Done; there is no body."}}
+        return {str(each.status): {"description": "Done; there is no body."}, **_bodies(each.others, schemas)}
     file = {"description": "The file.", "content": {each.media: {"schema": {"type": "string", "format": "binary"}}}}
     if not each.has_ranges:
         return {"200": file, "304": {"description": "It has not changed since."}}

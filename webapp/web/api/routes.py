@@ -136,8 +136,12 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         ),
         "password.give": Described("Give the password of a locked file", docs.StatusJson, 202, body=Password),
         "document.cancel_run": Described("Cancel a run", docs.StatusJson),
-        "deletion.remove": Described("Put a document into the bin, or delete it for good", status=204),
-        "deletion.restore": Described("Restore a document from the bin", docs.WholeDocumentJson),
+        "deletion.remove": Described(
+            "Put a document into the bin, or delete it for good", status=204, others={202: bulk.BulkBegunJson}
+        ),
+        "deletion.restore": Described(
+            "Restore a document from the bin", docs.WholeDocumentJson, others={202: docs.WholeDocumentJson}
+        ),
         "bin.show": Described("List the bin", bulk.BinJson),
         "bin.empty": Described("Delete all that lies in the bin for good", bulk.EmptiedJson, 202),
         "bulk.begin": Described(

@@ -8,7 +8,7 @@ from webapp.accounts.audit import Action
 from webapp.accounts.roles import Permission
 from webapp.db import reading, transaction
 from webapp.library import bin as library_bin
-from webapp.library import lookup
+from webapp.library import lookup, moves
 from webapp.library.bin import Restored
 from webapp.web import fragments
 from webapp.web.access import get_document, ops_only, org_id, principal, services, writers_only
@@ -39,7 +39,8 @@ def confirm_delete(document_id: UUID) -> Response:
 def delete(document_id: UUID) -> Response:
     """Deleting for browsers, whose forms know no DELETE."""
     document = get_document(document_id)
-    _delete(document_id)
+    if (operation_id := _delete(document_id)) is not None:
+        return make_response(redirect(url_for("bulk.show", operation_id=operation_id), 303))
     days = services().settings.limits.bin_days
     flash(render_template("document/_deleted.txt", document=document, bin_days=days).strip(), "success")
     if days:
@@ -49,14 +50,19 @@ def delete(document_id: UUID) -> Response:
 
 @pages.delete("")
 def remove(document_id: UUID) -> Response:
-    """Put the document into the bin, with all that lies in it; `purge=1` deletes it for good, from there, too."""
+    """Put the document into the bin, with all that lies in it; `purge=1` deletes it for good, from there, too.
+
+    202 with an operation where so much lies in it that this goes on for some seconds.
+    """
     if request.args.get("purge") == "1":
         if not principal().may(Permission.OPS):
             raise Problem(403, "ops_only")
         _purge(document_id)
     else:
         get_document(document_id)
-        _delete(document_id)
+        if (operation_id := _delete(document_id)) is not None:
+            answer = jsonify(id=operation_id, matched=1)
+            return make_response(answer, 202, {"Location": url_for("bulk.show", operation_id=operation_id)})
     return Response(status=204)
 
 
@@ -65,15 +71,21 @@ def restore(document_id: UUID) -> Response:
     """Take it out of the bin: everything is as it was. Nothing happens to one that is in the library."""
     org, found = org_id(), services()
     with transaction(org):
-        outcome = library_bin.restore(found.queue, org, document_id, found.settings.queue.job_max_attempts)
-        if outcome is Restored.DONE:
+        attempts = found.settings.queue.job_max_attempts
+        moved = moves.restore(found.queue, org, document_id, attempts, principal().name)
+        outcome = moved.outcome
+        if moved.is_done:
             note(Action.DOCUMENT_RESTORED, f"document:{document_id}", filename=get_document(document_id).filename)
     document = get_document(document_id) if outcome in {Restored.DONE, Restored.NOT_THERE} else None
     if document is None:
         raise Problem(409, outcome, detail=_WHY_NOT[outcome])
+    address = url_for("bulk.show", operation_id=moved.operation_id) if moved.operation_id else None
     if fragments.is_for_program():
         with reading(org):
-            return jsonify(results.find(document_id).json())
+            answer = jsonify(results.find(document_id).json())
+        return make_response(answer, 202, {"Location": address}) if address else answer
+    if address:
+        return make_response(redirect(address, 303))
     flash(render_template("document/_restored.txt", document=document).strip(), "success")
     return make_response(redirect(url_for("document.show", document_id=document_id), 303))
 
@@ -94,16 +106,19 @@ def purge(document_id: UUID) -> Response:
     return make_response(redirect(url_for("bin.show"), 303))
 
 
-def _delete(document_id: UUID) -> None:
+def _delete(document_id: UUID) -> UUID | None:
+    """The operation that moves what lies in a large container; None where all is done."""
     found, who = services(), principal()
     if not found.settings.limits.bin_days:
         _purge(document_id)
-        return
+        return None
     with transaction(who.org_id):
         known = lookup.get(who.org_id, document_id)
-        if known is None or not library_bin.delete(found.queue, who.org_id, document_id, who.name):
+        moved = moves.delete(found.queue, who.org_id, document_id, who.name) if known else None
+        if known is None or moved is None or not moved.is_done:
             raise Problem(404)
         note(Action.DOCUMENT_DELETED, f"document:{document_id}", filename=known.filename)
+        return moved.operation_id
 
 
 def _purge(document_id: UUID) -> None:
@@ -112,7 +127,7 @@ def _purge(document_id: UUID) -> None:
     with transaction(who.org_id):
         # First the line, which must not be missing, whatever becomes of this process.
         note(Action.DOCUMENT_PURGED, f"document:{document_id}", filename=_name(document_id))
-        if not library_bin.begin_purge(found.queue, who.org_id, document_id, who.name):
+        if not moves.begin_purge(found.queue, who.org_id, document_id, who.name):
             raise Problem(404)
     _remove(document_id)
 

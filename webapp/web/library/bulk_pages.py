@@ -12,8 +12,9 @@ from webapp.accounts.audit import Action
 from webapp.db import reading, transaction
 from webapp.db.bounded import Count
 from webapp.documents.states import OperationState
-from webapp.library import bulk, tags
+from webapp.library import bulk, large_containers, tags
 from webapp.library.bulk import BulkAction, BulkRequest, Failure
+from webapp.library.large_containers import MovingContainer
 from webapp.library.selection import Matching
 from webapp.library.status_filter import StatusFilter
 from webapp.runs import operations
@@ -51,6 +52,8 @@ class OperationView:
     may_resume: bool
     failures: Sequence[Failure] = ()
     export_days: float = 0.0
+    moving: MovingContainer | None = None
+    """The large container whose parts follow it into the bin or out of it."""
 
     @property
     def state(self) -> OperationState:
@@ -192,7 +195,9 @@ def _view(operation_id: UUID) -> OperationView:
         row, may_resume = found
         failures = bulk.failures(org, operation_id, FAILURES_SHOWN) if row.failed else []
         days = services().settings.limits.export_days
-        return OperationView(row, bulk.may_be_undone(org, row), may_resume, failures, days)
+        container_id = bulk.open_container(row)
+        moving = large_containers.moving(org, container_id) if container_id else None
+        return OperationView(row, bulk.may_be_undone(org, row), may_resume, failures, days, moving)
 
 
 def _of_json() -> BulkRequest:
