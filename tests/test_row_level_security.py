@@ -244,7 +244,7 @@ def test_the_same_bytes_in_two_orgs_are_two_documents(tenants: Tenants) -> None:
 def test_nothing_unique_across_orgs_can_be_guessed() -> None:
     """A unique violation tells that the value exists; across orgs only random values may be unique."""
     random = {"id", "token_hash", "document_id", "run_id", "source_chunk_id", "target_chunk_id", "chunk_id", "path"}
-    random |= {"parent_id"}
+    random |= {"parent_id", "source_id"}
     guessable = [
         (name, columns)
         for name in ORG_TABLES
