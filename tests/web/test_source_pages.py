@@ -83,6 +83,7 @@ def test_what_cannot_be_watched_is_refused_with_a_sentence(app: Flask, ops: Prog
         ({"path": f"{folder}/../../etc"}, "SOURCE_FOLDERS"),
         ({"path": "scans"}, "whole path"),
         ({"path": 7}, "whole path"),
+        ({"path": None}, "whole path"),
         ({"name": " "}, "name must be"),
         ({"kind": "ftp"}, "kind must be"),
         ({"after_taking": "burn"}, "after_taking must be"),
@@ -93,6 +94,8 @@ def test_what_cannot_be_watched_is_refused_with_a_sentence(app: Flask, ops: Prog
         answer = ops.client.post("/sources", json={**good, **bad}, headers=ops.headers)
         assert (answer.status_code, words in answer.text) == (422, True), answer.text
     assert ops.client.post("/sources", json={**good, "color": "red"}, headers=ops.headers).status_code == 400
+    nowhere = {"kind": "folder", "name": "Scanner"}
+    assert ops.client.post("/sources", json=nowhere, headers=ops.headers).status_code == 422
     assert ops.client.post("/sources", json=[], headers=ops.headers).status_code == 422
     assert read_json(ops.get("/sources"))["sources"] == []
 

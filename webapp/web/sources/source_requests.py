@@ -114,7 +114,7 @@ def _place(kind: str, given: Mapping[str, Any], before: Mapping[str, Any], after
         raise Problem(422, detail=f"A source of the kind {kind} has no {unfit[0]}.")
     if kind == "imap":
         return mailbox_place(given, before, after_taking)
-    return {"path": _path(given["path"]) if "path" in given or not before else before["path"]}
+    return {"path": _path(given.get("path")) if "path" in given or not before else before["path"]}
 
 
 def _path(value: object) -> str:
