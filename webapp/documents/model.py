@@ -286,7 +286,7 @@ class RunEvent(Base):
     __table_args__ = (
         belongs_to_run(),
         belongs_to_document(),
-        Index("ix_run_events_document_id_id", "document_id", "id"),
+        Index("ix_run_events_document_id_org_id_id", "document_id", "org_id", "id"),
         Index("ix_run_events_org_id_run_id", "org_id", "run_id"),
     )
 
