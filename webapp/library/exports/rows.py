@@ -93,8 +93,6 @@ class ExportedTable:
         return f"{org_id}/{read}" if name in _BLOB_PATHS else read
 
 
-# Sources and their ledgers are left out: folders and servers are those of one installation, secrets are sealed with its
-# key, and elsewhere they would be polled a second time.
 _DOCUMENTS = ExportedTable(_table(Document), ("id",))
 TAGS = ExportedTable(_table(Tag), ("id",))
 _RUNS = ExportedTable(_table(ProcessingRun), ("created_at", "id"))
@@ -125,6 +123,37 @@ BY_NAME: Mapping[str, ExportedTable] = {
 }
 OF_ORG = frozenset(each.name for each in _BESIDE_DOCUMENTS)
 """What `of_org` gives."""
+NOT_TAKEN_ALONG: Mapping[str, str] = {
+    **dict.fromkeys(("orgs", "org_usage"), "a library is read into another org, which counts what it takes by itself"),
+    **dict.fromkeys(
+        ("users", "user_sessions", "sign_in_links", "api_tokens", "sign_in_counts"),
+        "people and programs sign in to an installation",
+    ),
+    **dict.fromkeys(
+        ("rate_buckets", "agreed_values", "idempotency_keys", "workers", "stage_controls", "document_processing_jobs"),
+        "how an installation works at this moment",
+    ),
+    **dict.fromkeys(
+        ("incidents", "stats_minute", "stats_hour", "stats_day", "stats_progress"), "how an installation has worked"
+    ),
+    **dict.fromkeys(
+        ("provider_calls", "spending_days", "call_reservations"), "what an installation has paid, and may still pay"
+    ),
+    **dict.fromkeys(("document_words", "embedding_cache"), "made anew of the documents"),
+    **dict.fromkeys(("operations", "operation_items"), "what undoes a change fits the library that was changed"),
+    **dict.fromkeys(("tag_changes", "tag_change_documents"), "what undoes a change fits the library that was changed"),
+    **dict.fromkeys(
+        ("sources", "source_items"),
+        "folders and servers are those of one installation, secrets are sealed with its key, and elsewhere they would "
+        "be polled a second time",
+    ),
+    **dict.fromkeys(
+        ("webhooks", "webhook_deliveries"), "an installation speaks to the servers of others, with its own secrets"
+    ),
+    "replaced_artifacts": "files that go within a day",
+    "audit_log": "the security log of an installation",
+}
+"""The tables that are left out, each with the reason."""
 _WITH_NAMES = (Correction.__tablename__, RunEvent.__tablename__)
 SOMEBODY = "somebody who left"
 """Who acted, where nobody knows the name any more."""
