@@ -6,6 +6,7 @@ browser stays with one worker, one test at a time: deadlines that two of them fi
 and one Chromium is enough.
 """
 
+import gc
 import os
 
 import hypothesis
@@ -51,6 +52,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     _need_browser([item for item in items if item.get_closest_marker("browser")])
     _need_azurite([item for item in items if item.get_closest_marker("azurite")])
     need_redis([item for item in items if item.get_closest_marker("redis")])
+
+
+def pytest_collection_finish() -> None:
+    """All modules and tests stay to the end: no collection should look through them for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def _turn(item: pytest.Item) -> tuple[bool, int]:

@@ -2,9 +2,12 @@
 
 # ruff: noqa: F401 - all of these are for the programs
 
+import gc
+
 import flask.cli
 import gunicorn.app.wsgiapp
 import gunicorn.arbiter
+from sqlalchemy.orm import configure_mappers
 
 import webapp.app
 import webapp.logs
@@ -15,3 +18,8 @@ import webapp.web.account.welcome
 import webapp.worker.embedded
 import webapp.worker.process
 import webapp.worker.shutdown
+
+configure_mappers()
+# What is here stays in every program: none of them should look through it for garbage.
+gc.collect()
+gc.freeze()

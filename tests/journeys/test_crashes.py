@@ -44,6 +44,7 @@ QUICK = {
     "WATCHDOG_SECONDS": "0.1",
     "WORKER_THREADS": "1",
     "MODELS_DIR": str(ROOT / ".cache" / "models"),
+    "EMBEDDINGS_MODEL": "english",
 }
 # A document of a few passages has more steps than this has commits only where something is wrong.
 COMMITS_MAX = 40
