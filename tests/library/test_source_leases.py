@@ -10,7 +10,7 @@ from tests.pipeline.workplace import Workplace, prose
 from webapp.db import transaction
 from webapp.jobs.model import Job
 from webapp.library.sources import polling, registry
-from webapp.library.sources.lease import LeaseLost
+from webapp.library.sources.lease import SourceLeaseLost
 from webapp.library.sources.polling import poll
 
 
@@ -32,7 +32,7 @@ def test_one_process_at_a_time_polls_and_a_frozen_one_writes_nothing(watched: Wa
     poll(watched.place, frozen)
     assert watched.documents() == [], "it takes nothing"
     assert watched.items() == {"a.txt": ("waiting", "new")}, "and writes nothing down"
-    with pytest.raises(LeaseLost), transaction(frozen.org_id):
+    with pytest.raises(SourceLeaseLost), transaction(frozen.org_id):
         frozen.extend()
     poll(watched.place, other)
     assert watched.documents() == [(None, "a.txt")]

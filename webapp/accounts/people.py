@@ -32,7 +32,7 @@ class Refusal(StrEnum):
     """Only an invitation that nobody has accepted is withdrawn."""
 
 
-class Refused(ValueError):
+class PersonRefused(ValueError):
     """It was not done."""
 
     def __init__(self, why: Refusal) -> None:
@@ -40,7 +40,7 @@ class Refused(ValueError):
         self.why = why
 
 
-class State(StrEnum):
+class PersonState(StrEnum):
     """What a person is at."""
 
     INVITED = "invited"
@@ -60,10 +60,10 @@ class Listed:
     """When their open link ends."""
 
     @property
-    def state(self) -> State:
+    def state(self) -> PersonState:
         if self.user.disabled_at is not None:
-            return State.DEACTIVATED
-        return State.ACTIVE if _is_known(self.user) else State.INVITED
+            return PersonState.DEACTIVATED
+        return PersonState.ACTIVE if _is_known(self.user) else PersonState.INVITED
 
 
 def of_org(org_id: UUID) -> list[Listed]:
@@ -86,7 +86,7 @@ def may_give(who: Principal) -> tuple[Role, ...]:
 
 
 def invite(who: Principal, email: str, role: Role, life_seconds: float) -> tuple[User, str]:
-    """A new person and the token of their link; BadEmail, EmailTaken, Refused."""
+    """A new person and the token of their link; BadEmail, EmailTaken, PersonRefused."""
     _check(who, role)
     user = users.create(who.org_id, email, role)
     return user, links.create(user, life_seconds, Purpose.PASSWORD)
@@ -99,7 +99,7 @@ def make_link(who: Principal, user: User, invitation_seconds: float, *, ends_all
     """
     _check(who, Role(user.role))
     if user.disabled_at is not None:
-        raise Refused(Refusal.DISABLED)
+        raise PersonRefused(Refusal.DISABLED)
     if ends_all:
         users.reset(user)
     seconds = links.LIFE_SECONDS if _is_known(user) else invitation_seconds
@@ -136,7 +136,7 @@ def withdraw(who: Principal, user: User) -> None:
     this = User.org_id == user.org_id, User.id == user.id
     # One statement decides: the invitation may be accepted at this moment.
     if session().scalars(delete(User).where(*this, ~has_come).returning(User.id)).one_or_none() is None:
-        raise Refused(Refusal.HAS_SIGNED_IN)
+        raise PersonRefused(Refusal.HAS_SIGNED_IN)
 
 
 def one_at_a_time(org_id: UUID) -> None:
@@ -149,12 +149,12 @@ _IN_CHARGE = (Role.OPS, Role.OPERATOR)
 
 def _check(who: Principal, *roles: Role) -> None:
     if Role.OPERATOR in roles and not _is_operator(who):
-        raise Refused(Refusal.ABOVE)
+        raise PersonRefused(Refusal.ABOVE)
 
 
 def _check_other(who: Principal, user: User) -> None:
     if who.user_id == user.id:
-        raise Refused(Refusal.SELF)
+        raise PersonRefused(Refusal.SELF)
 
 
 def _check_another_is_in_charge(user: User) -> None:
@@ -167,7 +167,7 @@ def _check_another_is_in_charge(user: User) -> None:
         or_(User.password_hash.is_not(None), User.last_signed_in_at.is_not(None)),
     )
     if Role(user.role) in _IN_CHARGE and not session().scalar(select(exists().where(*others))):
-        raise Refused(Refusal.LAST_OPS)
+        raise PersonRefused(Refusal.LAST_OPS)
 
 
 def _is_operator(who: Principal) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from webapp.clock import monotonic
 from webapp.pipeline.artifacts import digest, read_artifact
 from webapp.pipeline.paid_calls.ledger import record_call
-from webapp.pipeline.source import Source, find_readable
+from webapp.pipeline.source import SourceFile, find_readable
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.temporary_files import temporary_file
 from webapp.pipeline.unsaved import Stored
@@ -50,7 +50,7 @@ def load_sound(context: StageContext) -> Sound:
     return Sound.from_json(read_artifact(context, READ_SOUND.artifact or ""))
 
 
-def _compute(context: StageContext, source: Source) -> ExtractedSound:
+def _compute(context: StageContext, source: SourceFile) -> ExtractedSound:
     started = monotonic()
     key = digest(f"{speech(context).reader.version}\n{source.content_type}".encode())[:16]
     stem = f"{source.answers_folder}sound-{key}"
@@ -72,7 +72,7 @@ def _cached(blobs: BlobStore, facts_path: str, audio_path: str) -> Sound | None:
     return sound if blobs.exists(audio_path) else None
 
 
-def _read(context: StageContext, source: Source, audio_path: str) -> Sound:
+def _read(context: StageContext, source: SourceFile, audio_path: str) -> Sound:
     blobs = context.providers.blobs
     with blobs.local_copy(source.blob_path) as file, temporary_file(blobs.incoming(), "sound-") as target:
         sound = speech(context).reader.read(

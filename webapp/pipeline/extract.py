@@ -13,7 +13,7 @@ from webapp.pipeline.opened import opened
 from webapp.pipeline.page_windows import OPERATION, read_windows
 from webapp.pipeline.paid_calls.ledger import record_call, record_saved
 from webapp.pipeline.remote_work import local_file
-from webapp.pipeline.source import NothingReads, Source, find_readable, find_source
+from webapp.pipeline.source import NothingReads, SourceFile, find_readable, find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.unsaved import Stored
 from webapp.provider_errors import BadInput, BlobMissing, FailureCode, ProviderError
@@ -106,7 +106,7 @@ def keep_extraction(context: StageContext) -> None:
             context.providers.blobs.put_bytes(path, unsaved.data, durably=False)
 
 
-def cache_path(source: Source, extractor: AnyExtractor) -> str:
+def cache_path(source: SourceFile, extractor: AnyExtractor) -> str:
     """The path of a file's extraction, made of everything that can change it."""
     told = f"{extractor.version}\n{extractor.options_key()}\n{source.content_type}"
     if source.is_opened and filetype(source.content_type).is_archive:
@@ -117,7 +117,7 @@ def cache_path(source: Source, extractor: AnyExtractor) -> str:
     return f"{source.answers_folder}{name}-{options}.json"
 
 
-def _compute(context: StageContext, source: Source, *, here: bool = False) -> Extracted:
+def _compute(context: StageContext, source: SourceFile, *, here: bool = False) -> Extracted:
     source = opened(context, source)
     context.content_type = source.content_type
     remote = None if here else context.providers.remote_for(source.content_type)
@@ -144,7 +144,7 @@ def _cached(context: StageContext, path: str) -> Extraction | None:
     return None if may_be_read_again(found.pages) else found
 
 
-def _read(context: StageContext, source: Source, path: str) -> Extraction:
+def _read(context: StageContext, source: SourceFile, path: str) -> Extraction:
     with context.providers.blobs.local_copy(source.blob_path) as file, _kept_without_text(source):
         found = context.providers.extractor.extract(
             file,
@@ -157,7 +157,7 @@ def _read(context: StageContext, source: Source, path: str) -> Extraction:
 
 
 @contextmanager
-def _kept_without_text(source: Source) -> Iterator[None]:
+def _kept_without_text(source: SourceFile) -> Iterator[None]:
     """A picture on which nothing is written is kept, and nothing failed; nor did an old file that no library reads."""
     try:
         yield
@@ -169,7 +169,7 @@ def _kept_without_text(source: Source) -> Iterator[None]:
         raise
 
 
-def _read_remotely(context: StageContext, source: Source, extractor: RemoteExtractor, path: str) -> Extraction:
+def _read_remotely(context: StageContext, source: SourceFile, extractor: RemoteExtractor, path: str) -> Extraction:
     """Read a file at a service; Snoozed until all answers are there."""
     question = digest(extractor.answers_key(source.content_type).encode())[:16]
     folder = f"{source.answers_folder}{extractor.name}-{question}/"
@@ -187,7 +187,7 @@ def _with_languages(context: StageContext, found: Extraction) -> Extraction:
     return with_languages(found, teller.language_of, teller.known) if teller else found
 
 
-def _count_parts(context: StageContext, source: Source) -> int:
+def _count_parts(context: StageContext, source: SourceFile) -> int:
     """How many files lie in one whose reader does not tell: a service does not."""
     unpacker = context.providers.unpacker
     if unpacker is None or not unpacker.accepts(source.content_type):

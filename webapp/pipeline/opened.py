@@ -16,7 +16,7 @@ from webapp.documents import blob_layout
 from webapp.documents.model import Document
 from webapp.jobs.queue import LeaseLost
 from webapp.jobs.sealed_passwords import HAS_PASSWORD, CantUnseal
-from webapp.pipeline.source import Source, find_source
+from webapp.pipeline.source import SourceFile, find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.temporary_files import temporary_file
 from webapp.provider_errors import BadInput, BlobExists, FailureCode, ProviderError
@@ -34,7 +34,7 @@ _OPENED = (
 )
 
 
-def opened(context: StageContext, source: Source) -> Source:
+def opened(context: StageContext, source: SourceFile) -> SourceFile:
     """The file to read: where the job was given a password, the copy that it opened, stored before it is read.
 
     BadInput where the password is wrong, or gone.
@@ -56,7 +56,7 @@ def opened(context: StageContext, source: Source) -> Source:
     return found
 
 
-def _open(context: StageContext, source: Source, password: str) -> Source:
+def _open(context: StageContext, source: SourceFile, password: str) -> SourceFile:
     opener, blobs = context.providers.opener, context.providers.blobs
     if opener is None:
         raise BadInput("nothing here opens locked files", code=FailureCode.LOCK_UNKNOWN)
@@ -93,7 +93,7 @@ def _kind_of(copy: Path, content_type: str) -> str:
     return found.content_type if found.reader else content_type
 
 
-def _store(context: StageContext, found: Source) -> None:
+def _store(context: StageContext, found: SourceFile) -> None:
     """Store where the copy lies, and forget the password, in one transaction."""
     with context.transaction() as session:
         own = {"org": context.org_id, "document": context.document_id}

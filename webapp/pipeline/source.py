@@ -19,7 +19,7 @@ _SOURCE = select(
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """The file of a document, and where the answers about it are kept."""
 
     content_type: str
@@ -35,7 +35,7 @@ class NothingReads(Exception):
     """Nothing on this installation reads this kind of file, and nothing ever did: it is kept as it is."""
 
 
-def find_source(context: StageContext) -> Source:
+def find_source(context: StageContext) -> SourceFile:
     """The job's document; LeaseLost where it was deleted, and the job with it."""
     with db.reading(context.org_id) as session:
         row = session.execute(_SOURCE, {"org": context.org_id, "document": context.document_id}).one_or_none()
@@ -46,12 +46,12 @@ def find_source(context: StageContext) -> Source:
     was_read = row.published_run_id is not None and row.pages_read != 0
     # Without its copy the file is locked again, and the page asks for the password.
     is_opened = row.opened_path is not None and context.providers.blobs.exists(row.opened_path)
-    return Source(
+    return SourceFile(
         row.content_type, row.opened_path if is_opened else row.blob_path, folder, was_read, is_opened=is_opened
     )
 
 
-def find_readable(context: StageContext, *, here: bool = False) -> Source:
+def find_readable(context: StageContext, *, here: bool = False) -> SourceFile:
     """The job's document, as its first step needs it; NothingReads where it is to be kept as it is.
 
     With `here` services don't count, only the readers of this machine.

@@ -18,7 +18,7 @@ from webapp.library.parts import ContainerDocument, HomeGone, NewPart
 from webapp.pipeline.artifacts import artifact_path
 from webapp.pipeline.extract import load_extraction
 from webapp.pipeline.left_out import LeftOut
-from webapp.pipeline.source import Source, find_source
+from webapp.pipeline.source import SourceFile, find_source
 from webapp.pipeline.steps import StageContext
 from webapp.pipeline.temporary_files import PartOfFile, temporary_file
 from webapp.pipeline.unsaved import Stored
@@ -85,7 +85,7 @@ def _with_warnings(context: StageContext, left_out: LeftOut) -> Stored:
 class _Unpacking:
     """The unpacking of one container, from where an earlier attempt ended."""
 
-    def __init__(self, context: StageContext, source: Source, unpacker: Unpacker, left_out: LeftOut) -> None:
+    def __init__(self, context: StageContext, source: SourceFile, unpacker: Unpacker, left_out: LeftOut) -> None:
         self._context, self._source, self._unpacker, self._left_out = context, source, unpacker, left_out
         self._blobs = context.providers.blobs
         self._container = ContainerDocument(

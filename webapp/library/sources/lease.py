@@ -19,7 +19,7 @@ _CANDIDATES = 50
 _sources, _items = cast(Table, Source.__table__), cast(Table, SourceItem.__table__)
 
 
-class LeaseLost(Exception):
+class SourceLeaseLost(Exception):
     """Another process polls the source by now, or it was paused or deleted. What was being written is rolled back."""
 
 
@@ -37,17 +37,17 @@ class SourceLease:
         return self.source.org_id
 
     def extend(self) -> None:
-        """In the open transaction: make sure that the lease is still ours, and extend it. LeaseLost."""
+        """In the open transaction: make sure that the lease is still ours, and extend it. SourceLeaseLost."""
         s = _sources.c
         # By the id of the lease alone: late is not lost, as long as nobody else came.
         ours = update(_sources).where(s.id == self.source.id, s.lease_id == self.id)
         changed: Any = session().execute(ours.values(lease_until=after(LEASE_SECONDS), updated_at=s.updated_at))
         if changed.rowcount != 1:
-            raise LeaseLost
+            raise SourceLeaseLost
         self._extended_at = monotonic()
 
     def keep(self) -> None:
-        """Extend it in good time, where long work writes nothing. LeaseLost."""
+        """Extend it in good time, where long work writes nothing. SourceLeaseLost."""
         if monotonic() - self._extended_at > LEASE_SECONDS / 4:
             with transaction(self.org_id):
                 self.extend()
@@ -87,7 +87,7 @@ def _is_due() -> ColumnElement[bool]:
 
 @contextmanager
 def held(lease: SourceLease) -> Iterator[Session]:
-    """A transaction under the lease; LeaseLost, and nothing is written, where it is lost."""
+    """A transaction under the lease; SourceLeaseLost, and nothing is written, where it is lost."""
     with transaction(lease.org_id) as opened:
         lease.extend()
         yield opened

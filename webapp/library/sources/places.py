@@ -12,7 +12,7 @@ from webapp.library.sources.ledger import Sighting
 from webapp.library.sources.trouble import SourceFailed, SourceTrouble
 
 
-class Place(Protocol):
+class SourcePlace(Protocol):
     """A folder or a mailbox that was opened for a poll. All of it may raise SourceFailed."""
 
     still_seconds: float

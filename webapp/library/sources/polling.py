@@ -12,11 +12,11 @@ from webapp.documents.source_model import Source
 from webapp.library.sources import lease as leases
 from webapp.library.sources import ledger
 from webapp.library.sources.folder import FolderPlace
-from webapp.library.sources.lease import LeaseLost, SourceLease
+from webapp.library.sources.lease import SourceLease, SourceLeaseLost
 from webapp.library.sources.ledger import Sighting
 from webapp.library.sources.mailbox import MailboxPlace
 from webapp.library.sources.maildir import MaildirPlace
-from webapp.library.sources.places import Place, may_poll
+from webapp.library.sources.places import SourcePlace, may_poll
 from webapp.library.sources.taking import take
 from webapp.library.sources.trouble import ItemFailed, ItemReason, SourceFailed, SourceTrouble
 from webapp.services import Services
@@ -75,14 +75,14 @@ def poll(services: Services, lease: SourceLease, should_stop: Stop = lambda: Fal
             # Servers lock out who gives a wrong password again and again.
             seconds = max(seconds, _REFUSED_SECONDS)
         leases.release(lease, trouble, place.mark if place else None, seconds)
-    except LeaseLost:
+    except SourceLeaseLost:
         _log.warning("source %s is polled by another process, or was paused or deleted", lease.source.id)
     finally:
         if place is not None:
             place.close()
 
 
-def _poll(services: Services, lease: SourceLease, place: Place, should_stop: Stop) -> bool:
+def _poll(services: Services, lease: SourceLease, place: SourcePlace, should_stop: Stop) -> bool:
     """Whether all was done that is due."""
     deadline = monotonic() + TAKING_SECONDS
     ledger.record(lease, place.look(), place.still_seconds)
@@ -100,7 +100,7 @@ def _poll(services: Services, lease: SourceLease, place: Place, should_stop: Sto
     return len(due) < ITEMS_MAX
 
 
-def _settle(lease: SourceLease, place: Place) -> SourceTrouble | None:
+def _settle(lease: SourceLease, place: SourcePlace) -> SourceTrouble | None:
     """Move or delete what was taken; what can't be is tried again later."""
     trouble = None
     for item in ledger.unsettled(lease, ITEMS_MAX):
@@ -137,12 +137,12 @@ def try_out(services: Services, source: Source) -> SourceTrial:
     return trial
 
 
-def open_place(services: Services, source: Source) -> Place:
+def open_place(services: Services, source: Source) -> SourcePlace:
     """The folder or the mailbox of a source; SourceFailed."""
     return _PLACES[source.kind](services, source)
 
 
-_PLACES: dict[str, Callable[[Services, Source], Place]] = {
+_PLACES: dict[str, Callable[[Services, Source], SourcePlace]] = {
     "folder": FolderPlace,
     "maildir": MaildirPlace,
     "imap": MailboxPlace,

@@ -8,7 +8,7 @@ from webapp.jobs.states import Priority
 from webapp.library.intake import Ingested, RefusalCode, Refused, Terms, receive, take_in
 from webapp.library.sources import ledger
 from webapp.library.sources.lease import SourceLease, held
-from webapp.library.sources.places import Opened, Place
+from webapp.library.sources.places import Opened, SourcePlace
 from webapp.library.sources.trouble import ItemFailed, ItemReason, SourceFailed, SourceTrouble
 from webapp.provider_errors import FailureCode, ProviderError
 from webapp.services import Services
@@ -28,8 +28,8 @@ _REFUSALS = {
 }
 
 
-def take(services: Services, lease: SourceLease, place: Place, item: Any) -> None:
-    """Take an item, or note why not. SourceFailed where no other one could be taken now either; LeaseLost."""
+def take(services: Services, lease: SourceLease, place: SourcePlace, item: Any) -> None:
+    """Take an item, or note why not. SourceFailed where no other one could be taken now either; SourceLeaseLost."""
     try:
         _take(services, lease, place, item)
     except ItemFailed as failure:
@@ -47,7 +47,7 @@ def take(services: Services, lease: SourceLease, place: Place, item: Any) -> Non
         raise
 
 
-def _take(services: Services, lease: SourceLease, place: Place, item: Any) -> None:
+def _take(services: Services, lease: SourceLease, place: SourcePlace, item: Any) -> None:
     if (item.size_bytes or 0) > services.settings.limits.upload_bytes_max:
         raise ItemFailed(ItemReason.TOO_LARGE, is_final=True)
     try:

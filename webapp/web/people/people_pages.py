@@ -14,7 +14,7 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 from webapp.accounts import people
 from webapp.accounts.audit import Action
 from webapp.accounts.model import User
-from webapp.accounts.people import Listed, Refusal, Refused
+from webapp.accounts.people import Listed, PersonRefused, Refusal
 from webapp.accounts.roles import PEOPLE_ROLES, Role
 from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.db import reading, transaction
@@ -80,7 +80,7 @@ def invite() -> Response:
             note(Action.USER_INVITED, f"user:{user.id}", email=user.email, role=role.value)
     except (BadEmail, EmailTaken) as error:
         return _page(_Shown(errors={"email": _TAKEN if isinstance(error, EmailTaken) else _EMAIL}), 422)
-    except Refused as refused:
+    except PersonRefused as refused:
         return _page(_Shown(errors={"role": _SENTENCES[refused.why]}), 422)
     return _page_with_link(user.id, token)
 
@@ -100,7 +100,7 @@ def make_link(user_id: UUID) -> Response:
             if ends_all:
                 note(Action.USER_RESET, f"user:{user_id}", email=user.email)
             note(Action.PASSWORD_LINK_CREATED, f"user:{user_id}", email=user.email)
-    except Refused as refused:
+    except PersonRefused as refused:
         return _page(_Shown(refusal=_SENTENCES[refused.why]), 409)
     return _page_with_link(user_id, token)
 
@@ -125,7 +125,7 @@ def change(user_id: UUID) -> Response:
                 _change_role(user, role)
             if "active" in given:
                 _set_active(user, is_active=given["active"])
-    except Refused as refused:
+    except PersonRefused as refused:
         raise _problem(refused) from refused
     return jsonify(_json(_found(user_id)))
 
@@ -162,7 +162,7 @@ def remove(user_id: UUID) -> Response:
     try:
         with transaction(org_id()):
             _withdraw(_locked(user_id).user)
-    except Refused as refused:
+    except PersonRefused as refused:
         raise _problem(refused) from refused
     return Response(status=204)
 
@@ -201,7 +201,7 @@ def _done(user_id: UUID, act: Callable[[User], None]) -> Response:
         with transaction(org_id()):
             user = _locked(user_id).user
             act(user)
-    except Refused as refused:
+    except PersonRefused as refused:
         return _page(_Shown(refusal=_SENTENCES[refused.why]), 409)
     flash(render_template("people/_changed.txt", email=user.email).strip(), "success")
     return make_response(redirect(url_for("people.index"), 303))
@@ -239,7 +239,7 @@ def _invitation_seconds() -> float:
     return services().settings.access.invitation_days * _SECONDS_PER_DAY
 
 
-def _problem(refused: Refused) -> Problem:
+def _problem(refused: PersonRefused) -> Problem:
     status = 403 if refused.why is Refusal.ABOVE else 409
     return Problem(status, refused.why.value, title="This was not changed", detail=_SENTENCES[refused.why])
 
