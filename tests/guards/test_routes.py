@@ -13,12 +13,13 @@ from tests.web.databases import both_databases
 from tests.web.people import HTML, HX, JSON, Browser, People, Program
 from tests.web.work import failed
 from webapp.accounts import sessions, tokens
-from webapp.clock import utc_now
+from webapp.clock import after, utc_now
 from webapp.db import reading, transaction
 from webapp.documents.correction_model import Correction
 from webapp.documents.source_model import SourceItem
-from webapp.library import bulk, corrections, rules, tag_changes, tags, views, webhooks
+from webapp.library import bulk, corrections, rules, shares, tag_changes, tags, views, webhooks
 from webapp.library.bulk import BulkAction, BulkRequest
+from webapp.library.shares import Target
 from webapp.library.sources import registry
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
@@ -32,6 +33,9 @@ PUBLIC = {
     "health.healthz",
     "health.readyz",
     "htmx.script",
+    "shared.show",
+    "shared.document",
+    "shared.original",
 }
 FOR_OPS = {
     "ops.overview",
@@ -102,7 +106,8 @@ FOR_WORKERS = {
     "http_worker.fail",
     "http_worker.release",
 }
-FOR_WRITERS = {"deletion.confirm_delete", "reprocess.confirm", "cell.edit", "tags.confirm_delete"}
+FOR_SHARERS = {"shares.index", "shares.of_document", "shares.of_view"}
+FOR_WRITERS = {"deletion.confirm_delete", "reprocess.confirm", "cell.edit", "tags.confirm_delete"} | FOR_SHARERS
 FOR_PEOPLE = {
     "account.sign_out",
     "account.show",
@@ -273,7 +278,8 @@ def _view_and_rule(app: Flask, org_id: UUID) -> dict[str, UUID]:
     with app.app_context(), transaction(org_id):
         view_id = views.add(org_id, {"name": "theirs", "query": "", "sort": "newest"}, "tests")
         rule = {"name": "theirs", "view_id": view_id, "tags": ["theirs"], "is_on": True}
-        return {"view_id": view_id, "rule_id": rules.add(org_id, rule, "tests")}
+        share_id, _ = shares.add(org_id, Target(view_id=view_id), expires_at=after(60), by="tests")
+        return {"view_id": view_id, "rule_id": rules.add(org_id, rule, "tests"), "share_id": share_id}
 
 
 def _source(app: Flask, org_id: UUID) -> dict[str, UUID]:

@@ -48,6 +48,7 @@ _VALUES: dict[str, Any] = {
     "tags.color": None,
     "tag_changes.action": "rename",
     "saved_views.sort": "newest",
+    "share_links.view_id": None,
     "webhooks.secret": b"sealed",
     "webhooks.earlier_until": None,
     "webhook_deliveries.state": "DELIVERED",

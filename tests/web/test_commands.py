@@ -326,7 +326,7 @@ def test_the_levers_of_the_queue_are_there_too(app: Flask, people: People) -> No
     assert "Cancelled: 2. Refused: 1." in result.stderr
     assert (
         _run(app, "jobs", "prune").stdout
-        == "jobs\t0\noperations\t0\ntag changes\t0\nsource items\t0\ndeliveries\t0\nkeys\t0\naudit\t0\n"
+        == "jobs\t0\noperations\t0\ntag changes\t0\nsource items\t0\ndeliveries\t0\nkeys\t0\naudit\t0\nshare links\t0\n"
     )
 
 

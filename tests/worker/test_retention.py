@@ -43,7 +43,7 @@ def pruned(bench: Bench) -> dict[str, int]:
     """What was forgotten, but for the security log, which is empty here and has tests of its own."""
     found = prune(bench.services)
     assert found.pop("audit") == 0
-    others = ("operations", "tag changes", "keys", "source items", "deliveries")
+    others = ("operations", "tag changes", "keys", "source items", "deliveries", "share links")
     assert [found.pop(other, 0) for other in others] == [0] * len(others)
     return found
 

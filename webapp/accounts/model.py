@@ -152,7 +152,7 @@ class AuditEntry(Base):
 
     __tablename__ = "audit_log"
     __table_args__ = (
-        CheckConstraint("actor_kind IN ('user', 'token', 'command', 'nobody')", name="actor_kind"),
+        CheckConstraint("actor_kind IN ('user', 'token', 'command', 'link', 'nobody')", name="actor_kind"),
         Index("ix_audit_log_org_id_id", "org_id", "id"),
         Index("ix_audit_log_org_id_action_id", "org_id", "action", "id"),
         Index("ix_audit_log_org_id_actor_id_id", "org_id", "actor_id", "id"),

@@ -14,6 +14,7 @@ class AccessSettings(Group):
     session_days: int
     session_idle_days: float
     invitation_days: int
+    sharing: str
     audit_retention_days: float
     # Connections, uploads and the database's role.
     connections_per_address: int
@@ -21,12 +22,18 @@ class AccessSettings(Group):
     slowest_bytes_per_second: int
     row_security: str
 
+    @property
+    def is_sharing_on(self) -> bool:
+        """Whether links may show documents to people without an account."""
+        return self.sharing == "on"
+
 
 def read(env: Reader) -> AccessSettings:
     """Read and check this group."""
     return AccessSettings(
         session_days=env.whole("SESSION_DAYS", 30, most=36_500),
         session_idle_days=env.days("SESSION_IDLE_DAYS", 7),
+        sharing=env.choice("SHARING", "on", ("on", "off")),
         invitation_days=env.whole("INVITATION_DAYS", 7, most=365),
         audit_retention_days=env.days("AUDIT_RETENTION_DAYS", 365),
         connections_per_address=env.whole("CONNECTIONS_PER_ADDRESS", 100, least=0),

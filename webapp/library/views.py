@@ -70,6 +70,12 @@ def find(org_id: UUID, view_id: UUID, user_id: UUID | None) -> View | None:
     return _view(row) if row else None
 
 
+def get(org_id: UUID, view_id: UUID) -> View | None:
+    """A view, whoever sees it: for a link that somebody who sees it has made."""
+    row = session().execute(select(_views).where(_views.c.org_id == org_id, _views.c.id == view_id)).one_or_none()
+    return _view(row) if row else None
+
+
 def count(org_id: UUID, view: View) -> Count:
     """How many documents it shows: exact up to COUNTED_MAX, and as far as LOOKED_AT_MAX of them are looked at."""
     return selection.count(org_id, view.matching, looked_at=LOOKED_AT_MAX)

@@ -16,6 +16,7 @@ from webapp.db.pruning import Prunable, Pruned
 from webapp.documents import model, spending
 from webapp.documents.ledger_model import ProviderCall
 from webapp.documents.operation_model import BulkOperation
+from webapp.documents.share_model import ShareLink
 from webapp.documents.source_model import SourceItem
 from webapp.documents.states import DeliveryState
 from webapp.documents.tag_model import TagChange
@@ -33,6 +34,7 @@ _events = cast(Table, model.RunEvent.__table__)
 _calls = cast(Table, ProviderCall.__table__)
 _operations = cast(Table, BulkOperation.__table__)
 _tag_changes = cast(Table, TagChange.__table__)
+_share_links = cast(Table, ShareLink.__table__)
 _source_items = cast(Table, SourceItem.__table__)
 _deliveries = cast(Table, WebhookDelivery.__table__)
 # Runs themselves are never deleted.
@@ -42,6 +44,9 @@ CALLS = Prunable(_calls, _calls.c.created_at, kept=spending.LINE, keep=spending.
 # With what became of each document, so an operation can't be undone any more.
 OPERATIONS = Prunable(_operations, _operations.c.finished_at)
 TAG_CHANGES = Prunable(_tag_changes, _tag_changes.c.created_at)
+SHARE_LINKS = Prunable(_share_links, _share_links.c.expires_at)
+# So long ago they have expired.
+_SHARE_LINK_DAYS = 90.0
 # What a source has shown, and nothing is compared with any more.
 SOURCE_ITEMS = Prunable(_source_items, _source_items.c.unneeded_at)
 # Also those that a paused webhook holds, which nobody seems to want.
@@ -65,6 +70,7 @@ def prune(services: Services, ending: threading.Event | None = None) -> dict[str
         "calls": (_call_days(settings.queue.call_retention_days), CALLS.prune_page),
         "keys": (idempotency.KEPT_DAYS, idempotency.PRUNABLE.prune_page),
         "audit": (settings.access.audit_retention_days, audit.PRUNABLE.prune_page),
+        "share links": (_SHARE_LINK_DAYS, SHARE_LINKS.prune_page),
     }
     done = {what: prune_all(partial(page, days * _DAY), ending) for what, (days, page) in pages.items() if days > 0}
     with transaction(everywhere=True):

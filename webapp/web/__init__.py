@@ -73,6 +73,7 @@ from webapp.web.rates import init_rates
 from webapp.web.reads import init_reads
 from webapp.web.search import answer_pages, search_pages, suggestion_pages
 from webapp.web.security import init_security
+from webapp.web.sharing import share_pages, shared_pages
 from webapp.web.sources import source_pages
 from webapp.web.webhooks import delivery_pages, webhook_pages
 
@@ -114,6 +115,8 @@ _PAGES = (
     search_pages,
     answer_pages,
     session_pages,
+    share_pages,
+    shared_pages,
     source_pages,
     stage_pages,
     suggestion_pages,

@@ -45,6 +45,11 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "This is for programs that work off a stage: create a token with “flask tokens create --role worker”.",
     ),
     "people_only": ("Only for people", "A program cannot do this with its token: sign in with a browser."),
+    "share": (
+        "This link does not work",
+        "It has expired, was revoked, or what it showed is gone. Ask the person who gave it to you for a new one.",
+    ),
+    "sharing_off": ("Links are switched off", "On this installation nothing can be shared by a link (SHARING=off)."),
     404: ("Not found", "There is nothing under this address, or it was deleted."),
     "unknown_parameter": (
         "That request could not be understood",

@@ -14,7 +14,8 @@ from webapp.web.errors import Problem
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotent-Replayed"
 # An upload needs no key, since the same bytes are the same document; the others change nothing by themselves.
-_WITHOUT_KEYS = frozenset({"upload.create", "mcp.serve", "answers.show"})
+# The answer to a new share link has its secret, which is stored nowhere.
+_WITHOUT_KEYS = frozenset({"upload.create", "mcp.serve", "answers.show", "shares.share_document", "shares.share_view"})
 # Workers' calls are fenced by leases.
 _WITHOUT_KEYS_FOR = frozenset({Access.PUBLIC, Access.PERSON, Access.WORKER})
 _BODY_BYTES_MAX = 1_000_000

@@ -40,6 +40,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "picture.page": ("size",),
     "jobs.index": ("q", "status", "stage", "code", "resolution", "cursor"),
     "security.show": ("action", "person", "cursor"),
+    "shared.show": ("list", "show", "page", "part"),
+    "shared.document": ("show", "page", "part"),
     "sources.show": ("state", "cursor"),
     "throughput.show": ("window",),
     "webhooks.show": ("state", "cursor"),

@@ -34,7 +34,10 @@ OWN_SHARE = 0.5
 HOUR_SECONDS = 3600.0
 _BUCKETS_MAX = 50_000
 # Pages for those who have a link and nothing else.
-_LINKS = frozenset({"account.sign_in_link"})
+_LINKS = frozenset({"account.sign_in_link", "shared.show", "shared.document", "shared.original"})
+# So many openings of a link have a line in the security log, and then one a minute: what brings no cookie is counted
+# each time, and must not fill the log.
+_OPENINGS_AT_ONCE, _OPENINGS_PER_SECOND = 100.0, 1 / 60
 
 
 @dataclass
@@ -185,6 +188,11 @@ def _count() -> None:
             org, own = _allowances(kind, who.org_id, who.ref, per_second)
             if wait := _rates().take(org, own):
                 _refuse(f"rate_{kind}", wait)
+
+
+def may_note_opening(share_id: UUID) -> bool:
+    """Whether this opening of a share link has a line of its own in the security log."""
+    return not _rates().take(Allowance(f"openings:{share_id}", _OPENINGS_PER_SECOND, _OPENINGS_AT_ONCE))
 
 
 def _count_visitor() -> None:

@@ -119,5 +119,6 @@ def _for_templates(settings: Settings) -> dict[str, Any]:
     return {
         "max_upload_mb": settings.limits.max_upload_mb,
         "bulk_upload_files": settings.queue.bulk_upload_files,
+        "is_sharing_on": settings.access.is_sharing_on,
         "current_user": current_user(),
     }

@@ -55,7 +55,7 @@ def _note_outgoing(action: Action, target: str, sent: str, /, **details: Any) ->
         audit.record(who.org_id, actor, action, target, **details)
 
     try:
-        if _is_behind_the_beginning():
+        if is_behind_the_beginning():
             with reading(who.org_id):
                 if audit.is_noted(who.org_id, actor, action, target, details.get("what"), CONTINUED_SECONDS):
                     return
@@ -66,6 +66,7 @@ def _note_outgoing(action: Action, target: str, sent: str, /, **details: Any) ->
         _log.error("%s downloaded %s; the security log could not be written", who.ref, sent)
 
 
-def _is_behind_the_beginning() -> bool:
+def is_behind_the_beginning() -> bool:
+    """Whether a later range of a file is asked for."""
     asked = request.range
     return asked is not None and bool(asked.ranges) and (asked.ranges[0][0] or 0) != 0

@@ -124,6 +124,7 @@ BY_NAME: Mapping[str, ExportedTable] = {
 OF_ORG = frozenset(each.name for each in _BESIDE_DOCUMENTS)
 """What `of_org` gives."""
 NOT_TAKEN_ALONG: Mapping[str, str] = {
+    "share_links": "whom a document is shown to is decided in each place anew, and the secrets are known to nobody",
     **dict.fromkeys(("orgs", "org_usage"), "a library is read into another org, which counts what it takes by itself"),
     **dict.fromkeys(
         ("users", "user_sessions", "sign_in_links", "api_tokens", "sign_in_counts"),

@@ -16,6 +16,7 @@ from webapp.web.api import document_answers as docs
 from webapp.web.api import ops_answers as ops
 from webapp.web.api import rule_answers as ruled
 from webapp.web.api import search_answers as found
+from webapp.web.api import share_answers as shared
 from webapp.web.api import source_answers as sourced
 from webapp.web.api import tag_answers as tagged
 from webapp.web.api import view_answers as viewed
@@ -178,6 +179,18 @@ SECTIONS: Mapping[str, Mapping[str, Described]] = {
         "views.change": Described("Change a saved view", viewed.ViewJson, body=viewed.ViewChangeJson),
         "views.remove": Described("Delete a saved view; the documents stay", status=204),
     },
+    "Sharing": {
+        "shares.index": Described("List the share links of the organisation", shared.ShareLinksJson),
+        "shares.of_document": Described("List the share links to a document", shared.ShareLinksJson),
+        "shares.share_document": Described(
+            "Share a document by a link", shared.NewShareLinkJson, 201, body=shared.ShareLinkRequestJson
+        ),
+        "shares.of_view": Described("List the share links to a saved view", shared.ShareLinksJson),
+        "shares.share_view": Described(
+            "Share what a saved view shows by a link", shared.NewShareLinkJson, 201, body=shared.ShareLinkRequestJson
+        ),
+        "shares.remove": Described("Revoke a share link", status=204),
+    },
     "Rules": {
         "rules.index": Described("List the rules", ruled.RulesJson),
         "rules.show": Described("Get a rule, and what it would change in the library", ruled.TriedRuleJson),
@@ -310,6 +323,10 @@ PAGES_ONLY = frozenset(
         "library.index",
         "mcp.serve",
         "reprocess.confirm",
+        "shared.document",
+        "shared.original",
+        "shared.show",
+        "shares.revoke",
         "static",
     }
 )

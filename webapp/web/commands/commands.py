@@ -16,6 +16,7 @@ from webapp.accounts.roles import PEOPLE_ROLES, SCOPE_OF_ROLE, Role, Scope
 from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.clock import new_id
 from webapp.db import reading, transaction
+from webapp.library import shares
 from webapp.web.account.welcome import new_link
 from webapp.web.commands import doctor, document_commands, job_commands, library_commands
 from webapp.web.commands.terminal import NAME, Commands, org_named, org_option, services
@@ -77,6 +78,7 @@ def _disable_user(org_name: str, email: str) -> None:
         org = org_named(org_name)
         user = _user(org, email)
         users.disable(user)
+        shares.revoke_all_by(org.id, user.id)
         _note(org, Action.USER_DISABLED, user)
     click.echo(f"{email} cannot sign in to “{org_name}” any more.", err=True)
 

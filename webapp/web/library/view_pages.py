@@ -10,7 +10,7 @@ from flask import Blueprint, Response, flash, jsonify, make_response, redirect, 
 from webapp.clock import monotonic
 from webapp.db import reading, reading_late, transaction
 from webapp.db.bounded import Count
-from webapp.library import rules, views
+from webapp.library import rules, shares, views
 from webapp.library.grid import Sort
 from webapp.library.status_filter import StatusFilter
 from webapp.library.views import NAME_CHARACTERS_MAX, VIEWS_MAX, TooManyViews, View
@@ -40,7 +40,12 @@ def index() -> Response:
     shown = [ShownView(view) for view in of_reader()]
     if fragments.is_for_program():
         return jsonify(views=[each.json() for each in shown])
-    return make_response(render_template("views/page.html", views=shown, sorts=list(Sort), statuses=list(StatusFilter)))
+    with reading(org_id()):
+        numbers = shares.numbers_of_views(org_id())
+    page = render_template(
+        "views/page.html", views=shown, sorts=list(Sort), statuses=list(StatusFilter), share_numbers=numbers
+    )
+    return make_response(page)
 
 
 @pages.get("/bar")

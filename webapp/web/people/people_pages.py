@@ -18,6 +18,7 @@ from webapp.accounts.people import Listed, PersonRefused, Refusal
 from webapp.accounts.roles import PEOPLE_ROLES, Role
 from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.db import reading, transaction
+from webapp.library import shares
 from webapp.web import fragments
 from webapp.web.access import ops_only, ops_people_only, org_id, principal, services
 from webapp.web.account import proof
@@ -187,7 +188,8 @@ def _set_active(user: User, *, is_active: bool) -> None:
         return
     act, action = (people.reactivate, Action.USER_ENABLED) if is_active else (people.deactivate, Action.USER_DISABLED)
     act(principal(), user)
-    note(action, f"user:{user.id}", email=user.email)
+    ended = None if is_active else shares.revoke_all_by(user.org_id, user.id)
+    note(action, f"user:{user.id}", email=user.email, links_ended=ended)
 
 
 def _withdraw(user: User) -> None:
