@@ -11,6 +11,7 @@ from tests.web.people import Browser, People, Program
 from tests.web.shelves import notes, read_json, send, services_of, shelve, use_hashed_words, work_off
 from webapp.db import transaction
 from webapp.library import batch_bounds, bulk, large_containers
+from webapp.library import bin as library_bin
 from webapp.worker import chores
 
 pytestmark = both_databases
@@ -168,3 +169,42 @@ def test_a_large_container_is_deleted_for_good(app: Flask, shelf: Program, box: 
         chores.purge_bin(services_of(app))
     assert len(_listed(shelf)) == 1
     assert read_json(shelf.get("/bin"))["count"] == 0
+
+
+def test_a_container_that_is_deleted_while_its_parts_come_back_keeps_them(app: Flask, shelf: Program, box: str) -> None:
+    before = _listed(shelf)
+    _delete(shelf, box)
+    work_off(app)
+    back = _restore(shelf, box)
+    inner = ""
+    while not inner:
+        _batch(app, shelf, back)
+        found = read_json(shelf.get(QUERY))["documents"]
+        inner = next((each["id"] for each in found if each["filename"] == "inner.zip"), "")
+    inside = {each["id"] for each in _parts(shelf, inner)}
+    assert len(inside) < 3, "not all of them are back"
+    shelf.send("DELETE", f"/documents/{inner}")
+    work_off(app)
+    assert len(_listed(shelf)) == len(before) - 4
+    assert [each["id"] for each in read_json(shelf.get("/bin"))["documents"]] == [inner]
+
+    assert shelf.post(f"/documents/{inner}/restore").status_code == 200
+    work_off(app)
+    assert _listed(shelf) == before
+
+
+def _parts(program: Program, document_id: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = read_json(program.get(f"/documents/{document_id}/parts"))["parts"]
+    return found
+
+
+def test_what_lies_deeper_counts_for_whether_a_request_waits(
+    app: Flask, shelf: Program, box: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # In the container itself lie five.
+    monkeypatch.setattr(library_bin, "_PURGED_AT_ONCE", 6)
+    assert shelf.send("DELETE", f"/documents/{box}?purge=1").status_code == 204
+    assert read_json(shelf.get("/bin"))["count"] == 1
+    with app.app_context():
+        chores.purge_bin(services_of(app))
+    assert (len(_listed(shelf)), read_json(shelf.get("/bin"))["count"]) == (1, 0)

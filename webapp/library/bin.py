@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Table, func, select, tuple_, update
@@ -161,8 +161,13 @@ def _bring_back(queue: JobQueue, org_id: UUID, roots: Sequence[UUID], max_attemp
 
 
 def bring_back(queue: JobQueue, org_id: UUID, back: Sequence[UUID], max_attempts: int) -> None:
-    """Take these documents, which lie in the bin, out of it, and let the work on them go on."""
+    """Take these documents, which lie in the bin, out of it, and let the work on them go on.
+
+    Parts of a container that was deleted by itself meanwhile stay there with it.
+    """
     d = _documents.c
+    stay = _stay_with_container(org_id, back)
+    back = [each for each in back if each not in stay]
     cancelled = bin_runs.cancelled_with(back)
     values = {"deleted_at": None, "deleted_by": None, "deleted_with": None, "updated_at": d.updated_at}
     for part in batches(back, _IDS_PER_STATEMENT):
@@ -172,6 +177,27 @@ def bring_back(queue: JobQueue, org_id: UUID, back: Sequence[UUID], max_attempts
     failures.take_up(back)
     bin_runs.go_on(queue, cancelled, max_attempts)
     _connect_again(queue, org_id, back, max(_CONNECT_ATTEMPTS, max_attempts))
+
+
+def _stay_with_container(org_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Let those of these documents lie in the bin with their container that were deleted with another one; they."""
+    d, outer = _documents.c, _documents.alias("outer").c
+    with_container = select(d.id, outer.deleted_with, outer.deleted_at, outer.deleted_by).where(
+        outer.id == d.parent_id, outer.deleted_at.is_not(None), outer.deleted_with != d.deleted_with
+    )
+    stay: set[UUID] = set()
+    for part in batches(ids, _IDS_PER_STATEMENT):
+        # Level by level: what lies in these lies with the same container.
+        while rows := session().execute(with_container.where(d.org_id == org_id, d.id.in_(part))).all():
+            by_container: dict[UUID, list[Any]] = {}
+            for row in rows:
+                by_container.setdefault(row.deleted_with, []).append(row)
+            for some in by_container.values():
+                values = {"deleted_with": some[0].deleted_with, "deleted_at": some[0].deleted_at}
+                change = update(_documents).where(d.org_id == org_id, d.id.in_([row.id for row in some]))
+                session().execute(change.values(**values, deleted_by=some[0].deleted_by, updated_at=d.updated_at))
+            stay.update(row.id for row in rows)
+    return stay
 
 
 def deleted_times(org_id: UUID, ids: Collection[UUID]) -> dict[UUID, datetime]:
@@ -304,13 +330,13 @@ def _is_going(org_id: UUID, document_id: UUID) -> bool:
 
 
 def is_large(org_id: UUID, document_id: UUID) -> bool:
-    """Whether so much was deleted with a document that nobody should wait until it is gone for good."""
-    d = _documents.c
-    with_it = select(d.id).where(d.org_id == org_id, d.deleted_with == document_id, d.deleted_at.is_not(None))
-    # Of a large container what lies in it may not have followed it yet.
-    inside = select(d.id).where(d.org_id == org_id, d.parent_id == document_id)
+    """Whether so much lies in a document, on all levels, that nobody should wait until it is gone for good."""
+    d, inner = _documents.c, _documents.alias("inner").c
+    whole = select(d.id).where(d.org_id == org_id, d.id == document_id).cte("whole", recursive=True)
+    # Wherever these are: of a large container not all may have followed it into the bin yet.
+    whole = whole.union_all(select(inner.id).where(inner.parent_id == whole.c.id))
     most = _PURGED_AT_ONCE + 1
-    return any(len(session().scalars(some.limit(most)).all()) == most for some in (with_it, inside))
+    return len(session().scalars(select(whole.c.id).limit(most)).all()) == most
 
 
 def purge_due(services: Services, org_id: UUID, should_stop: Callable[[], bool] = lambda: False) -> int:

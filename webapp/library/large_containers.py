@@ -4,7 +4,7 @@ The container goes first, and what lies in it follows. `deleted_with` names the 
 followed, so at any moment it can be restored, or deleted again: who follows it sees that, and ends.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -84,7 +84,7 @@ def _put_in(org_id: UUID, container_id: UUID, ids: Sequence[UUID], by: str) -> N
     session().execute(change.values(**values, updated_at=d.updated_at))
 
 
-def _locked(org_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Any]:
+def _locked(org_id: UUID, ids: Collection[UUID]) -> dict[UUID, Any]:
     d = _documents.c
     rows = select(d.id, d.deleted_at, d.deleted_with).where(d.org_id == org_id, d.id.in_(ids))
     # In the order of their ids, as all do who lock several documents.
@@ -112,8 +112,10 @@ def follow_out_of_bin(queue: JobQueue, org_id: UUID, container_id: UUID, max_att
         d = _documents.c
         with_it = d.org_id == org_id, d.deleted_with == container_id, d.deleted_at.is_not(None), d.id != container_id
         # A container comes before what lies in it: it is older.
-        ids = list(session().scalars(select(d.id).where(*with_it).order_by(d.id).limit(AT_ONCE)))
-        rows = _locked(org_id, [*ids, container_id]) if ids else {}
+        found = session().execute(select(d.id, d.parent_id).where(*with_it).order_by(d.id).limit(AT_ONCE)).all()
+        ids = [row.id for row in found]
+        # With their containers, so that nobody deletes one of these at the same time.
+        rows = _locked(org_id, {*ids, *(row.parent_id for row in found), container_id}) if ids else {}
         container = rows.get(container_id)
         if container is None or container.deleted_at is not None:
             return False
