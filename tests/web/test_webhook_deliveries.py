@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from flask import Flask
@@ -17,13 +18,16 @@ from tests.web.shelves import notes, read_json, services_of, shelve, work_off
 from tests.web.webhooks import deliveries, hook, pass_time, sends_webhooks
 from webapp.clock import monotonic, utc_now
 from webapp.db import transaction
+from webapp.documents.states import DeliveryState, WebhookEvent
 from webapp.documents.webhook_model import Webhook, WebhookDelivery
 from webapp.jobs.model import Job
 from webapp.jobs.queue import LeaseLost
+from webapp.library import webhooks
 from webapp.pipeline import deliver as stage
 from webapp.pipeline.steps import StageContext
 from webapp.runs import lifecycle, outbox, retention
 from webapp.runs.stages import DELIVER
+from webapp.worker import chores
 
 
 class Crash(BaseException):
@@ -191,6 +195,76 @@ def test_a_paused_webhook_holds_events_until_it_is_resumed(app: Flask, ops: Prog
     work_off(app)
     assert {each["state"] for each in deliveries(ops, webhook)} == {"DELIVERED"}
     assert len(receiver.received) == 4
+
+
+def hold(app: Flask, ops: Program, number: int) -> None:
+    """Write events, which paused webhooks hold."""
+    with app.app_context(), transaction(ops.org_id):
+        for _ in range(number):
+            outbox.announce(services_of(app).queue, ops.org_id, WebhookEvent.IMPORT_DONE, dict)
+
+
+def send_held(app: Flask) -> int:
+    with app.app_context():
+        return chores.send_held(services_of(app))
+
+
+@both_databases
+def test_what_is_still_held_after_a_webhook_was_resumed_is_sent(
+    app: Flask, ops: Program, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = f"/webhooks/{hook(ops, receiver)['id']}"
+    ops.send("PATCH", at, json={"on": False})
+    hold(app, ops, 5)
+    assert send_held(app) == 0, "it is paused"
+    with app.app_context(), transaction(everywhere=True) as opened:
+        # As it is where the process that resumes it is killed in between.
+        opened.execute(update(Webhook).values(is_on=True))
+    assert (send_held(app), send_held(app)) == (5, 0)
+    work_off(app)
+    assert len(receiver.received) == 5
+
+    ops.send("PATCH", at, json={"on": False})
+    hold(app, ops, 5)
+    with monkeypatch.context() as patched:
+        patched.setattr(webhooks, "COUNTED_MAX", 2)
+        patched.setattr(webhooks, "_AT_ONCE", 1)
+        ops.send("PATCH", at, json={"on": True})
+    assert send_held(app) == 3
+    work_off(app)
+    assert len(receiver.received) == 10
+
+
+@both_databases
+def test_what_was_sent_since_it_was_seen_as_held_is_not_sent_again(
+    app: Flask, ops: Program, receiver: Receiver
+) -> None:
+    webhook = hook(ops, receiver)
+    hold(app, ops, 1)
+    work_off(app)
+    [sent] = deliveries(ops, webhook)
+    with app.app_context(), transaction(ops.org_id):
+        ids = [UUID(sent["id"])]
+        assert outbox.send_again(services_of(app).queue, ops.org_id, ids, DeliveryState.HELD) == 0
+    assert deliveries(ops, webhook)[0]["state"] == "DELIVERED"
+
+
+@both_databases
+def test_old_deliveries_that_are_held_are_forgotten_while_their_webhook_is_paused(
+    app: Flask, ops: Program, receiver: Receiver
+) -> None:
+    paused, resumed = hook(ops, receiver), hook(ops, receiver)
+    for each in (paused, resumed):
+        ops.send("PATCH", f"/webhooks/{each['id']}", json={"on": False})
+    hold(app, ops, 1)
+    with app.app_context():
+        with transaction(everywhere=True) as opened:
+            opened.execute(update(Webhook).where(Webhook.id == UUID(resumed["id"])).values(is_on=True))
+            long_ago = utc_now() - timedelta(days=40)
+            opened.execute(update(WebhookDelivery).values(queued_at=long_ago, created_at=long_ago))
+        assert retention.prune(services_of(app))["deliveries"] == 1
+    assert [len(deliveries(ops, each)) for each in (paused, resumed)] == [0, 1]
+    assert send_held(app) == 1
 
 
 @both_databases

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -305,3 +306,19 @@ def test_the_pages_work_by_forms_alone(app: Flask, ops: Program, people: People,
     assert browser.post(f"{at}/secret").status_code == 200
     assert "deleted" in browser.post(f"{at}/delete", follow_redirects=True).text
     assert people.browser(email="bo@example.org").get("/webhooks").status_code == 403
+
+
+def test_the_form_sends_again_what_was_given_up_since_a_day(
+    app: Flask, ops: Program, people: People, receiver: Receiver
+) -> None:
+    at, browser = f"/webhooks/{hook(ops, receiver)['id']}", people.browser("ops")
+    ops.post(f"{at}/test")
+    [job] = read_json(ops.get("/ops/jobs?status=pending"))["jobs"]
+    ops.post(f"/ops/jobs/{job['id']}/cancel")
+    tomorrow = (utc_now() + timedelta(days=1)).date().isoformat()
+    assert (
+        "0 deliveries are sent again" in browser.post(f"{at}/replay", {"since": tomorrow}, follow_redirects=True).text
+    )
+    assert browser.post(f"{at}/replay", {"since": "soon"}).status_code == 422
+    assert read_json(ops.get(at))["failed"] == 1
+    assert "1 delivery is sent again" in browser.post(f"{at}/replay", {"since": ""}, follow_redirects=True).text

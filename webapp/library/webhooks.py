@@ -157,10 +157,21 @@ def replay(queue: JobQueue, org_id: UUID, webhook_id: UUID, state: DeliveryState
     while total < COUNTED_MAX:
         with transaction(org_id):
             ids = list(session().scalars(wanted.order_by(d.id).limit(_AT_ONCE)))
-            total += outbox.send_again(queue, org_id, ids)
+            total += outbox.send_again(queue, org_id, ids, state)
         if len(ids) < _AT_ONCE:
             break
     return total
+
+
+def with_held() -> list[tuple[UUID, UUID]]:
+    """The webhooks of all orgs that are on and have held deliveries: the org and the id of each.
+
+    One is left where a process was killed, or an event was written, while its webhook was being resumed.
+    """
+    w, d = _webhooks.c, _deliveries.c
+    held = select(d.id).where(d.org_id == w.org_id, d.state == DeliveryState.HELD, d.webhook_id == w.id).exists()
+    rows = session().execute(select(w.org_id, w.id).where(w.is_on, held).order_by(w.id))
+    return [(row.org_id, row.id) for row in rows]
 
 
 def _counts(org_id: UUID) -> dict[UUID, dict[str, int]]:

@@ -186,11 +186,12 @@ def give_up(org_id: UUID, delivery_id: UUID, error: str) -> None:
     _set(org_id, delivery_id, d.state == DeliveryState.PENDING, state="FAILED", next_try_at=None, error=error)
 
 
-def send_again(queue: JobQueue, org_id: UUID, ids: Sequence[UUID]) -> int:
-    """Queue deliveries anew that are not on their way, as if they had never been tried; how many."""
+def send_again(queue: JobQueue, org_id: UUID, ids: Sequence[UUID], state: DeliveryState | None = None) -> int:
+    """Queue deliveries anew that are not on their way (are still in this state), as if never tried; how many."""
     d = _deliveries.c
-    ended = d.org_id == org_id, d.id.in_(ids), d.state != DeliveryState.PENDING
-    found = list(session().scalars(select(d.id).where(*ended).order_by(d.id).with_for_update()))
+    is_meant = d.state != DeliveryState.PENDING if state is None else d.state == state
+    meant = d.org_id == org_id, d.id.in_(ids), is_meant
+    found = list(session().scalars(select(d.id).where(*meant).order_by(d.id).with_for_update()))
     return _queue(queue, org_id, found)
 
 

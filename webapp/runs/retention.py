@@ -7,7 +7,7 @@ from functools import partial
 from typing import cast
 from uuid import UUID
 
-from sqlalchemy import Table
+from sqlalchemy import Table, select
 
 from webapp.accounts import audit, idempotency, rate_buckets
 from webapp.clock import monotonic
@@ -20,7 +20,7 @@ from webapp.documents.share_model import ShareLink
 from webapp.documents.source_model import SourceItem
 from webapp.documents.states import DeliveryState
 from webapp.documents.tag_model import TagChange
-from webapp.documents.webhook_model import WebhookDelivery
+from webapp.documents.webhook_model import Webhook, WebhookDelivery
 from webapp.services import Services
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ _operations = cast(Table, BulkOperation.__table__)
 _tag_changes = cast(Table, TagChange.__table__)
 _share_links = cast(Table, ShareLink.__table__)
 _source_items = cast(Table, SourceItem.__table__)
-_deliveries = cast(Table, WebhookDelivery.__table__)
+_webhooks, _deliveries = cast(Table, Webhook.__table__), cast(Table, WebhookDelivery.__table__)
 # Runs themselves are never deleted.
 EVENTS = Prunable(_events, _events.c.created_at)
 # What was spent on a day stays known.
@@ -49,8 +49,15 @@ SHARE_LINKS = Prunable(_share_links, _share_links.c.expires_at)
 _SHARE_LINK_DAYS = 90.0
 # What a source has shown, and nothing is compared with any more.
 SOURCE_ITEMS = Prunable(_source_items, _source_items.c.unneeded_at)
-# Also those that a paused webhook holds, which nobody seems to want.
-DELIVERIES = Prunable(_deliveries, _deliveries.c.queued_at, _deliveries.c.state != DeliveryState.PENDING)
+_paused = select(_webhooks.c.id).where(~_webhooks.c.is_on)
+# Also those that a paused webhook holds, which nobody seems to want; not those that one holds which is on: a chore is
+# about to send them.
+DELIVERIES = Prunable(
+    _deliveries,
+    _deliveries.c.queued_at,
+    _deliveries.c.state.in_([DeliveryState.DELIVERED, DeliveryState.FAILED])
+    | ((_deliveries.c.state == DeliveryState.HELD) & _deliveries.c.webhook_id.in_(_paused)),
+)
 # Of today and yesterday no line is deleted, whatever the settings say: what may still be spent follows from them.
 _CALL_DAYS_LEAST = 2.0
 

@@ -12,11 +12,11 @@ from webapp.batches import batches
 from webapp.clock import utc_now
 from webapp.db import reading, session_url, transaction
 from webapp.documents import blob_layout
-from webapp.documents.states import LiveRun
+from webapp.documents.states import DeliveryState, LiveRun
 from webapp.jobs.interruptions import WaitReason
 from webapp.jobs.queue import HTTP_WORKERS, Reset
 from webapp.library import bin as library_bin
-from webapp.library import blob_marks, deletion, lookup, reprocess, reread
+from webapp.library import blob_marks, deletion, lookup, reprocess, reread, webhooks
 from webapp.library.exports import operation as exports
 from webapp.library.missing import find_missing
 from webapp.pipeline import replaced, waiting
@@ -293,6 +293,20 @@ def purge_bin(services: Services, should_stop: Callable[[], bool] = lambda: Fals
         return 0
     with alone(session_url(), "purge") as is_alone:
         return sum(library_bin.purge_due(services, each, should_stop) for each in due) if is_alone else 0
+
+
+def send_held(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Queue what is still held for webhooks that are on: resuming one may have broken off, or have missed an event."""
+    with reading(everywhere=True):
+        due = webhooks.with_held()
+    total = 0
+    for org_id, webhook_id in due:
+        if should_stop():
+            break
+        total += webhooks.replay(services.queue, org_id, webhook_id, DeliveryState.HELD)
+    if total:
+        _log.info("%d deliveries that were still held are sent", total)
+    return total
 
 
 def sweep_exports(services: Services, should_stop: Callable[[], bool] = lambda: False) -> int:

@@ -235,6 +235,7 @@ class WorkerProcess:
             Timer("prune", partial(retention.prune, services, self._ending), _HOUR, _SOON),
             Timer("sweep incoming", partial(chores.sweep_incoming, services), _HOUR, _SOON),
             Timer("purge the bin", partial(chores.purge_bin, services, self._ending.is_set), _MINUTE, _SHORTLY),
+            Timer("send held events", partial(chores.send_held, services, self._ending.is_set), _MINUTE, _SHORTLY),
             Timer("sweep exports", partial(chores.sweep_exports, services, self._ending.is_set), _HOUR, _SOON),
             Timer("sweep replaced", partial(chores.sweep_replaced, services, self._ending.is_set), _HOUR, _SOON),
             *self._timers_beside_others(),

@@ -145,7 +145,9 @@ def replay(webhook_id: UUID) -> Response:
     """Send again what was given up, all of it or since a time."""
     webhook = found(webhook_id)
     need_on(webhook)
-    since = requests.since(requests.asked("since") if request.get_data() else {})
+    # The form first: once it has been read, a form's body is no longer there as data.
+    is_narrowed = bool(request.form) or bool(request.get_data())
+    since = requests.since(requests.asked("since") if is_narrowed else {})
     queued = webhooks.replay(services().queue, org_id(), webhook_id, DeliveryState.FAILED, since)
     with transaction(org_id()):
         note(Action.WEBHOOK_REPLAYED, f"webhook:{webhook_id}", name=_host(webhook.url), deliveries=queued)
