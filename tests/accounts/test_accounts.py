@@ -1,6 +1,8 @@
 """Orgs, people, sessions, links and tokens, on both databases."""
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -13,6 +15,8 @@ from webapp.accounts import links, orgs, passwords, sessions, sign_in, tokens, u
 from webapp.accounts.keys import digest
 from webapp.accounts.model import ApiToken, Org, SignInLink, User, UserSession
 from webapp.accounts.roles import Permission, Principal, Role, Scope
+from webapp.accounts.sessions import Visit
+from webapp.accounts.sign_in import SignInRefused
 from webapp.accounts.users import BadEmail, EmailTaken
 from webapp.clock import after
 from webapp.db import reading, session, transaction
@@ -96,8 +100,8 @@ def test_an_invented_session_is_nobody(bare_app: Flask, token: str) -> None:
 
 
 def test_somebody_disabled_is_out_at_once(user: User) -> None:
-    _with_password(user)
     token = sign_in.start_session(user, days=30)
+    _with_password(user)
     with transaction(user.org_id):
         link = links.create(user)
         users.disable(user)
@@ -128,6 +132,71 @@ def test_an_old_hash_is_renewed_when_its_person_signs_in(user: User) -> None:
     assert found.password_hash is not None
     assert not passwords.needs_rehash(found.password_hash)
     assert sign_in.is_password_of(user.org_id, user.id, PASSWORD)
+
+
+def test_a_hash_is_not_renewed_over_a_password_that_was_set_meanwhile(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _with_password(user)
+    needs_rehash = passwords.needs_rehash
+
+    def set_another(stored: str) -> bool:
+        monkeypatch.undo()
+        sign_in.set_password(user.org_id, user.id, "another sentence", days=30)
+        return True
+
+    monkeypatch.setattr(passwords, "needs_rehash", set_another)
+    assert sign_in.authenticate(user.email, PASSWORD) == []
+    assert passwords.needs_rehash is needs_rehash
+    assert sign_in.is_password_of(user.org_id, user.id, "another sentence")
+
+
+def test_two_sign_ins_renew_a_hash_at_once(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_password(user)
+    needs_rehash = passwords.needs_rehash
+
+    def sign_in_elsewhere(stored: str) -> bool:
+        monkeypatch.setattr(passwords, "needs_rehash", needs_rehash)
+        assert sign_in.authenticate(user.email, PASSWORD)
+        return needs_rehash(stored)
+
+    monkeypatch.setattr(passwords, "needs_rehash", sign_in_elsewhere)
+    [found] = sign_in.authenticate(user.email, PASSWORD)
+    assert _find_session(sign_in.start_session(found, days=30))
+
+
+def _forget(user: User) -> None:
+    users.set_password_hash(user, "another")
+
+
+@pytest.mark.parametrize("end", [users.reset, users.disable, _forget])
+def test_a_password_that_was_right_a_moment_ago_opens_no_session(user: User, end: Callable[[User], None]) -> None:
+    _with_password(user)
+    [found] = sign_in.authenticate(user.email, PASSWORD)
+    with transaction(user.org_id):
+        end(user)
+    with pytest.raises(SignInRefused):
+        sign_in.start_session(found, days=30)
+    with reading(user.org_id) as database:
+        assert database.query(UserSession).count() == 0
+
+
+def test_a_sign_in_waits_for_a_reset_that_is_under_way(bare_app: Flask, user: User) -> None:
+    _with_password(user)
+    [found] = sign_in.authenticate(user.email, PASSWORD)
+
+    def start() -> str:
+        with bare_app.app_context():
+            return sign_in.start_session(found, days=30)
+
+    with ThreadPoolExecutor(1) as thread:
+        with transaction(user.org_id):
+            users.reset(user)
+            started = thread.submit(start)
+            with pytest.raises(TimeoutError):
+                started.result(0.1)
+        with pytest.raises(SignInRefused):
+            started.result(20)
 
 
 def test_the_same_email_in_two_orgs_is_two_people(user: User) -> None:
@@ -162,6 +231,17 @@ def test_a_link_works_once(user: User) -> None:
     assert used.id == user.id
     with transaction(everywhere=True):
         assert links.use(link) is None
+
+
+def test_a_link_by_which_more_could_be_done_than_its_maker_may_ends(user: User) -> None:
+    with transaction(user.org_id):
+        link = links.create(user)
+        users.set_role(user, Role.VIEWER)
+        assert links.find(link) is not None
+    user.role = Role.VIEWER.value
+    with transaction(user.org_id):
+        users.set_role(user, Role.OPERATOR)
+    assert sign_in.start_session_by_link(link, 30, Visit("link")) is None
 
 
 def test_a_link_used_by_many_at_once_lets_one_in(bare_app: Flask, user: User) -> None:

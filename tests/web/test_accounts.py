@@ -12,8 +12,8 @@ from werkzeug.test import TestResponse
 
 from tests.web.databases import both_databases
 from tests.web.people import Browser, People
-from webapp.accounts import links, passwords, users
-from webapp.accounts.model import ApiToken
+from webapp.accounts import links, passwords, sign_in, users
+from webapp.accounts.model import ApiToken, User
 from webapp.accounts.roles import Role, Scope
 from webapp.db import transaction
 
@@ -196,6 +196,25 @@ def test_a_link_works_once(people: People, visitor: Browser) -> None:
 @pytest.mark.parametrize("token", ["x", "%00", "%ED%B3%BF", "..%2f..", "x" * 5000])
 def test_an_invented_link_is_a_used_one(visitor: Browser, token: str) -> None:
     assert visitor.get(f"/sign-in/{token}").status_code in {404, 410}
+
+
+def test_a_reset_between_the_check_of_a_password_and_the_session_keeps_everybody_out(
+    people: People, visitor: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _register(people)
+    authenticate = sign_in.authenticate
+
+    def overtaken(email: str, password: str) -> list[User]:
+        matching = authenticate(email, password)
+        for user in matching:
+            with transaction(user.org_id):
+                users.reset(user)
+        return matching
+
+    monkeypatch.setattr(sign_in, "authenticate", overtaken)
+    answer = _sign_in(visitor)
+    assert (answer.status_code, "The e-mail or the password is wrong" in answer.text) == (422, True)
+    assert "docmill_session" not in str(answer.headers)
 
 
 def test_a_first_password_needs_no_other(browser: Browser) -> None:

@@ -350,6 +350,34 @@ def test_who_signed_in_a_while_ago_gives_the_password_once_more(people: People, 
     assert ops.post(f"/people/{member.user_id}/role", {"role": "ops"}).status_code == 303
 
 
+@both_databases
+def test_a_cookie_alone_gives_nobody_a_role(people: People, ops: Browser, app: Flask) -> None:
+    """As by a program in the browser of somebody who has left it open."""
+    member = people.browser()
+    assert ops.post("/account/password", TWICE).status_code == 303
+    headers = {"Accept": "application/json", "X-CSRFToken": ops.csrf()}
+    target = f"/people/{member.user_id}"
+    answer = ops.client.patch(target, json={"role": "ops"}, headers=headers)
+    assert answer.status_code == 200
+    with app.app_context(), transaction(everywhere=True) as opened:
+        opened.execute(update(UserSession).values(authenticated_at=after(-3600)))
+    answer = ops.client.patch(target, json={"role": "viewer", "active": False}, headers=headers)
+    assert (answer.status_code, read_problem(answer)) == (403, "stale_sign_in")
+    assert "Give your password once more" in answer.text
+    assert (_people(ops)["ana@example.org"]["role"], _people(ops)["ana@example.org"]["state"]) == ("ops", "active")
+
+
+@both_databases
+def test_an_invitation_of_the_ops_makes_nobody_operator(people: People, ops: Browser, operator: Browser) -> None:
+    link = _invite(ops)
+    user_id = _people(ops)["bo@example.org"]["id"]
+    assert operator.post(f"/people/{user_id}/role", {"role": "operator"}).status_code == 303
+    assert people.visitor().post(link, TWICE).status_code == 410
+    assert _people(operator)["bo@example.org"]["link_expires_at"] is None
+    renewed = _path(operator.post(f"/people/{user_id}/link"))
+    assert people.visitor().post(renewed, TWICE).status_code == 303
+
+
 def test_the_log_of_a_person_has_what_concerns_them_alone(people: People, ops: Browser) -> None:
     member = people.browser()
     assert ops.post(f"/people/{member.user_id}/role", {"role": "viewer"}).status_code == 303

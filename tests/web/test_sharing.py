@@ -1,6 +1,8 @@
 """Share links: what somebody outside sees by one, and all that they don't."""
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,7 +17,7 @@ from tests.web.people import HTML, HX, JSON, Browser, People, Program
 from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, use_hashed_words, work_off
 from webapp.accounts.model import IdempotencyKey
 from webapp.clock import after, utc_now
-from webapp.db import reading, transaction
+from webapp.db import later, reading, transaction, write_turn
 from webapp.documents.share_model import ShareLink
 from webapp.web.access import Access, access_of
 
@@ -209,6 +211,28 @@ def test_openings_are_counted_once_for_each_session_of_a_browser(
     assert lines[0]["actor"]["name"] == "The accountant"
     assert lines[0]["target"] == f"share:{share['id']}"
     assert "link “<bdi>The accountant" in people.browser("ops", email="op@example.org").get("/ops/security").text
+
+
+def test_what_a_guest_does_during_a_long_write_is_written_down_afterwards(
+    app: Flask, people: People, program: Program, ops: Program, shelf: list[str]
+) -> None:
+    link, is_writing, may_end = _share(program, f"/documents/{shelf[0]}"), threading.Event(), threading.Event()
+
+    def write() -> None:
+        with app.app_context(), write_turn():
+            is_writing.set()
+            may_end.wait(20)
+
+    with ThreadPoolExecutor(1) as thread:
+        writing = thread.submit(write)
+        assert is_writing.wait(20)
+        assert people.visitor().get(link).status_code == 200
+        assert _links(program)[0]["openings"] == 0
+        may_end.set()
+        writing.result(20)
+    later.finish()
+    assert _links(program)[0]["openings"] == 1
+    assert [line["address"] for line in _log(ops, "share_opened")] == ["127.0.0.1"]
 
 
 def test_what_brings_no_cookie_does_not_fill_the_log(

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 
+from webapp.accounts import users
 from webapp.accounts.keys import digest, new_secret
 from webapp.accounts.model import Org, SignInLink, User
 from webapp.clock import after, now
@@ -76,12 +77,14 @@ def find(token: str) -> OpenLink | None:
 
 def use(token: str) -> User | None:
     """Use the link up: its person, or nobody where it was used, has run out or was never made."""
-    # One statement decides: of two requests at the same moment only one finds it unused.
-    statement = update(SignInLink).where(*_usable(token)).values(used_at=now()).returning(SignInLink.user_id)
-    user_id = session().scalars(statement).one_or_none()
-    if user_id is None:
+    found = session().execute(select(SignInLink.org_id, SignInLink.user_id).where(*_usable(token))).one_or_none()
+    # The person first, as everything that ends their links does: it has ended this one, or waits for what follows.
+    user = users.locked(*found) if found else None
+    if user is None or user.disabled_at is not None:
         return None
-    return session().scalars(select(User).where(User.id == user_id, User.disabled_at.is_(None))).one_or_none()
+    # One statement decides: of two requests at the same moment only one finds it unused.
+    used = update(SignInLink).where(*_usable(token)).values(used_at=now()).returning(SignInLink.id)
+    return user if session().scalar(used) is not None else None
 
 
 def open_until(org_id: UUID) -> dict[UUID, datetime]:

@@ -9,6 +9,10 @@ from webapp.accounts.sessions import Visit
 from webapp.db import reading, transaction
 
 
+class SignInRefused(Exception):
+    """The person was disabled, or their password was changed, between its check and the session."""
+
+
 def authenticate(email: str, password: str) -> list[User]:
     """Everybody whom this address and password fit: one for each org, since orgs share no people."""
     with reading(everywhere=True):
@@ -17,18 +21,27 @@ def authenticate(email: str, password: str) -> list[User]:
         # An unknown address must take as long as a known one.
         passwords.verify(None, password)
     matching = [user for user in candidates if passwords.verify(user.password_hash, password)]
-    for user in matching:
-        _renew_hash(user, password)
-    return matching
+    return [user for user in matching if _has_new_hash(user, password)]
 
 
 def start_session(user: User, days: int, visit: Visit | None = None) -> str:
-    """Open a session; the token for the cookie."""
-    visit = visit or Visit()
+    """Open a session for somebody whose password was right; the token for the cookie, or SignInRefused.
+
+    The check took its time outside of any transaction. What ends all sessions of a person meanwhile, as a reset does,
+    must not be outlived by this one.
+    """
     with transaction(user.org_id):
-        actor = Actor.person(user, visit.address)
-        audit.record(user.org_id, actor, Action.SIGNED_IN, via=visit.via, device=visit.device)
-        return sessions.open_for(user, days, visit)
+        found = users.locked(user.org_id, user.id)
+        if found is None or found.disabled_at is not None or found.password_hash != user.password_hash:
+            raise SignInRefused
+        return _open_session(found, days, visit or Visit())
+
+
+def start_session_by_link(token: str, days: int, visit: Visit) -> tuple[User, str] | None:
+    """Use up a link that signs in: its person and the token of their session. None for no link."""
+    with transaction(everywhere=True):
+        user = links.use(token)
+        return (user, _open_session(user, days, visit)) if user else None
 
 
 def set_password(
@@ -41,7 +54,7 @@ def set_password(
     password_hash = passwords.hash_password(password)
     visit = visit or Visit()
     with transaction(org_id):
-        user = users.get(org_id, user_id)
+        user = users.locked(org_id, user_id)
         if user is None or user.disabled_at is not None:
             raise LookupError("this person is gone")
         users.set_password_hash(user, password_hash)
@@ -60,10 +73,8 @@ def set_first_password(token: str, password: str, days: int, visit: Visit) -> tu
             return None
         users.set_password_hash(user, password_hash)
         users.end_sessions(user)
-        actor = Actor.person(user, visit.address)
-        audit.record(user.org_id, actor, Action.PASSWORD_SET, via=visit.via)
-        audit.record(user.org_id, actor, Action.SIGNED_IN, via=visit.via, device=visit.device)
-        return user, sessions.open_for(user, days, visit)
+        audit.record(user.org_id, Actor.person(user, visit.address), Action.PASSWORD_SET, via=visit.via)
+        return user, _open_session(user, days, visit)
 
 
 def record_failure(email: str, visit: Visit) -> None:
@@ -86,8 +97,20 @@ def is_password_of(org_id: UUID, user_id: UUID, password: str) -> bool:
     return passwords.verify(user.password_hash if user else None, password)
 
 
-def _renew_hash(user: User, password: str) -> None:
-    if user.password_hash and passwords.needs_rehash(user.password_hash):
-        renewed = passwords.hash_password(password)
-        with transaction(user.org_id):
-            users.set_password_hash(user, renewed)
+def _open_session(user: User, days: int, visit: Visit) -> str:
+    actor = Actor.person(user, visit.address)
+    audit.record(user.org_id, actor, Action.SIGNED_IN, via=visit.via, device=visit.device)
+    return sessions.open_for(user, days, visit)
+
+
+def _has_new_hash(user: User, password: str) -> bool:
+    """Renew a hash that was made with other parameters; False where the password does not fit any more."""
+    if not user.password_hash or not passwords.needs_rehash(user.password_hash):
+        return True
+    renewed = passwords.hash_password(password)
+    with transaction(user.org_id):
+        was_renewed = users.renew_password_hash(user, renewed)
+        stored = users.get(user.org_id, user.id)
+    # Another sign-in may have renewed it at the same moment.
+    user.password_hash = stored.password_hash if stored else None
+    return was_renewed or passwords.verify(user.password_hash, password)

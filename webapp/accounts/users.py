@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, delete, exists, func, select, update
 
 from webapp.accounts import tokens
 from webapp.accounts.model import SignInLink, User, UserSession
-from webapp.accounts.roles import Role
+from webapp.accounts.roles import SCOPE_OF_ROLE, Role
 from webapp.clock import now
 from webapp.db import session
 
@@ -54,6 +54,12 @@ def create(org_id: UUID, email: str, role: Role, password_hash: str | None = Non
 def get(org_id: UUID, user_id: UUID) -> User | None:
     """The person with this id, if of this org."""
     return session().scalars(select(User).where(User.org_id == org_id, User.id == user_id)).one_or_none()
+
+
+def locked(org_id: UUID, user_id: UUID) -> User | None:
+    """The person as they are now, whom nobody else changes until this transaction ends."""
+    asked = select(User).where(User.org_id == org_id, User.id == user_id).with_for_update()
+    return session().scalars(asked.execution_options(populate_existing=True)).one_or_none()
 
 
 def find(org_id: UUID, email: str) -> User | None:
@@ -103,8 +109,19 @@ def set_password_hash(user: User, password_hash: str) -> None:
     session().execute(update(User).where(_is(user)).values(password_hash=password_hash))
 
 
+def renew_password_hash(user: User, password_hash: str) -> bool:
+    """Replace the hash by another one of the same password; False where the password has changed meanwhile."""
+    same = update(User).where(_is(user), User.password_hash == user.password_hash)
+    return session().scalar(same.values(password_hash=password_hash).returning(User.id)) is not None
+
+
 def set_role(user: User, role: Role) -> None:
-    """Change what somebody may do, from their next request on; their tokens may do no more either."""
+    """Change what somebody may do, from their next request on; their tokens may do no more either.
+
+    Where they may do more than before, an open sign-in link ends: whoever made it for them may be of a lower role.
+    """
+    if not SCOPE_OF_ROLE[role].permissions <= SCOPE_OF_ROLE[Role(user.role)].permissions:
+        end_links(user)
     session().execute(update(User).where(_is(user)).values(role=role.value))
 
 
@@ -130,6 +147,11 @@ def reset(user: User) -> None:
 def end_sessions(user: User) -> None:
     """End every session and every open sign-in link of somebody."""
     session().execute(delete(UserSession).where(UserSession.org_id == user.org_id, UserSession.user_id == user.id))
+    end_links(user)
+
+
+def end_links(user: User) -> None:
+    """End every open sign-in link of somebody."""
     session().execute(
         delete(SignInLink).where(
             SignInLink.org_id == user.org_id, SignInLink.user_id == user.id, SignInLink.used_at.is_(None)

@@ -22,6 +22,7 @@ from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, ThreadWorker
 from webapp.serving.capacity import large_at_once
 from webapp.serving.connection import ClientConnection, PacedSocket, address_of
 from webapp.serving.inflow import ENVIRON_KEY, ClientLimits
+from webapp.serving.secret_paths import without_secret
 
 _READ_BYTES = 1 << 16
 # Read and thrown away while we wait for a client to close: cutting the connection could lose the answer.
@@ -110,6 +111,12 @@ class GunicornWorker(ThreadWorker):  # type: ignore[misc] # gunicorn has no type
             return super().handle(conn)
         finally:
             del self._answering.connection
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Log what nobody foresaw, with the path of the request but without a secret in it."""
+        if req is not None and getattr(req, "uri", None):
+            req.uri = without_secret(req.uri)
+        super().handle_error(req, client, addr, exc)
 
     def finish_request(self, conn: ClientConnection, fs: Any) -> None:
         """Its thread is done with it; back in the main loop."""

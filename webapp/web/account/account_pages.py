@@ -10,6 +10,7 @@ from webapp.accounts.audit import Action
 from webapp.accounts.links import OpenLink, Purpose
 from webapp.accounts.model import User
 from webapp.accounts.roles import Principal
+from webapp.accounts.sign_in import SignInRefused
 from webapp.db import reading, transaction
 from webapp.web import cookies, visitors
 from webapp.web.access import current_user, people_only, principal, public, services
@@ -61,9 +62,9 @@ def sign_in_link(token: str) -> Response:
         return _link_page(token, link)
     if link.purpose is Purpose.PASSWORD:
         return _set_first_password(token, link)
-    with transaction(everywhere=True):
-        user = links.use(token)
-    return _let_in(user, None, via="link") if user else _link_page(token, None)
+    days = services().settings.access.session_days
+    found = sign_in.start_session_by_link(token, days, visitors.visit("link"))
+    return _welcome(*found, None) if found else _link_page(token, None)
 
 
 @pages.post("/sign-out")
@@ -124,7 +125,7 @@ def _sign_in(given: _Credentials) -> Response:
         return _sign_in_form(given, "wrong", status=422)
     throttle.forgive(counters)
     if len(matching) == 1:
-        return _let_in(matching[0], given.next)
+        return _let_in(matching[0], given)
     return _let_in_one_of(matching, given)
 
 
@@ -140,14 +141,18 @@ def _let_in_one_of(matching: Sequence[User], given: _Credentials) -> Response:
         names = {user.org_id: org.name for user in matching if (org := orgs.get(user.org_id))}
     for user in matching:
         if names.get(user.org_id) == given.org:
-            return _let_in(user, given.next)
+            return _let_in(user, given)
     return _sign_in_form(given, "which_org", status=422, org_names=sorted(names.values()))
 
 
-def _let_in(user: User, wanted: str | None, via: str = "password") -> Response:
+def _let_in(user: User, given: _Credentials) -> Response:
     """A fresh session, and an end to the one this browser had before."""
-    days = services().settings.access.session_days
-    return _welcome(user, sign_in.start_session(user, days, visitors.visit(via)), wanted)
+    try:
+        token = sign_in.start_session(user, services().settings.access.session_days, visitors.visit())
+    except SignInRefused:
+        sign_in.record_failure(given.email, visitors.visit())
+        return _sign_in_form(given, "wrong", status=422)
+    return _welcome(user, token, given.next)
 
 
 def _set_first_password(token: str, link: OpenLink) -> Response:

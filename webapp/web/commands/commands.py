@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 from flask import Flask
 
-from webapp.accounts import actors, audit, orgs, passwords, tokens, users
+from webapp.accounts import actors, audit, orgs, passwords, people, tokens, users
 from webapp.accounts.audit import COMMAND_LINE, Action
 from webapp.accounts.model import Org, User
 from webapp.accounts.roles import PEOPLE_ROLES, SCOPE_OF_ROLE, Role, Scope
@@ -101,9 +101,10 @@ def _enable_user(org_name: str, email: str) -> None:
 @_email_option
 @click.option("--role", type=_person_role, required=True)
 def _change_role(org_name: str, email: str, role: str) -> None:
-    """Change a person's role, from their next request on."""
+    """Change a person's role, from their next request on. With a higher one an open sign-in link ends."""
     with transaction(everywhere=True):
         org = org_named(org_name)
+        people.one_at_a_time(org.id)
         user = _user(org, email)
         before = user.role
         users.set_role(user, Role(role))

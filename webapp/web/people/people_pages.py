@@ -119,6 +119,8 @@ def change(user_id: UUID) -> Response:
     if not isinstance(given.get("active", True), bool):
         raise Problem(422, detail="active must be true or false.")
     role = _role(given["role"]) if "role" in given else None
+    if role is not None and (unproven := _unproven()):
+        raise Problem(403, "stale_sign_in", title="This was not changed", detail=unproven)
     try:
         with transaction(org_id()):
             user = _locked(user_id).user

@@ -55,12 +55,13 @@ class Guest:
         if request.method != "GET" or key in opened:
             return
         form_session[_OPENED] = [*opened, key][-_OPENED_MAX:]
-        has_line = may_note_opening(self.share.id)
+        # Another thread may write it later, which knows nothing of this request.
+        actor, has_line = self._actor(), may_note_opening(self.share.id)
 
         def write() -> None:
             shares.count_opening(self.org_id, self.share.id)
             if has_line:
-                audit.record(self.org_id, self._actor(), Action.SHARE_OPENED, f"share:{self.share.id}")
+                audit.record(self.org_id, actor, Action.SHARE_OPENED, f"share:{self.share.id}")
 
         self._write_soon(f"an opening of the link {self.share.id}", write)
 
