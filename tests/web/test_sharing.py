@@ -2,6 +2,7 @@
 
 import re
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -15,10 +16,14 @@ from sqlalchemy import func, select, update
 from tests.web.databases import both_databases
 from tests.web.people import HTML, HX, JSON, Browser, People, Program
 from tests.web.shelves import NOTES, notes, read_json, services_of, shelve, use_hashed_words, work_off
+from webapp.accounts import tokens, users
 from webapp.accounts.model import IdempotencyKey
-from webapp.clock import after, utc_now
+from webapp.accounts.roles import Role, Scope
+from webapp.clock import after, new_id, utc_now
 from webapp.db import later, reading, transaction, write_turn
 from webapp.documents.share_model import ShareLink
+from webapp.library import shares
+from webapp.library.shares import MakerMayNotWrite, Target
 from webapp.web.access import Access, access_of
 
 RYE = "Rye is dark and heavy."
@@ -246,6 +251,18 @@ def test_what_brings_no_cookie_does_not_fill_the_log(
     assert len(_log(ops, "share_opened")) == 3
 
 
+def test_downloads_by_a_link_do_not_fill_the_log(
+    app: Flask, program: Program, ops: Program, shelf: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webapp.web.rates._OPENINGS_AT_ONCE", 3.0)
+    link = _share(program, f"/documents/{shelf[0]}", original=True)
+    for _ in range(5):
+        with app.test_client().get(f"{link}/documents/{shelf[0]}/original") as answer:
+            assert answer.status_code == 200
+    assert _links(program)[0]["openings"] == 5
+    assert len(_log(ops, "document_downloaded")) == 3
+
+
 @both_databases
 def test_the_original_is_downloaded_only_where_that_was_allowed(
     people: People, program: Program, ops: Program, shelf: list[str]
@@ -370,6 +387,81 @@ def test_the_links_of_a_person_end_when_they_are_deactivated(people: People, ops
     assert _is_nothing(people.visitor(), path)
     assert people.visitor().get(kept).status_code == 200
     assert _log(ops, "user_disabled")[0]["details"]["links_ended"] == 1
+
+
+def _token(app: Flask, person: Browser) -> tuple[Program, UUID]:
+    assert person.org_id
+    token_id = new_id()
+    with app.app_context(), transaction(person.org_id):
+        text = tokens.create(person.org_id, "theirs", Scope.WRITE, owner_id=person.user_id, token_id=token_id)
+    return Program(app.test_client(), text, person.org_id), token_id
+
+
+@both_databases
+def test_links_end_with_the_token_that_made_them(
+    app: Flask, people: People, program: Program, shelf: list[str]
+) -> None:
+    member = people.browser()
+    token, token_id = _token(app, member)
+    target, visitor = f"/documents/{shelf[0]}", people.visitor()
+    path, kept = _share(token, target), _share(program, target)
+    assert visitor.get(path).status_code == 200
+    assert member.post(f"/account/tokens/{token_id}/revoke").status_code == 303
+    assert _is_nothing(visitor, path)
+    assert visitor.get(kept).status_code == 200
+
+
+@both_databases
+def test_links_end_where_somebody_else_may_have_made_them(
+    app: Flask, people: People, program: Program, shelf: list[str]
+) -> None:
+    people.org("Theirs")
+    member, ops = people.browser(), people.browser("ops", email="op@example.org")
+    target, visitor = f"/documents/{shelf[0]}", people.visitor()
+    form = {"password": "a sentence is good", "password_again": "a sentence is good"}
+    ends: list[Callable[[], Any]] = [
+        lambda: member.post("/account/password", form | {"end_tokens": "on"}),
+        lambda: app.test_cli_runner().invoke(args=["users", "reset", "--org", "Ours", "--email", "ana@example.org"]),
+        lambda: ops.post(f"/people/{member.user_id}/link", {"end_all": "1"}),
+        lambda: ops.post(f"/people/{member.user_id}/role", {"role": "viewer"}),
+    ]
+    kept = _share(program, target)
+    for end in ends:
+        member = people.browser()
+        path = _share(_token(app, member)[0], target)
+        assert visitor.get(path).status_code == 200
+        end()
+        assert _is_nothing(visitor, path)
+    assert visitor.get(kept).status_code == 200
+
+
+@both_databases
+@pytest.mark.parametrize("what", ["disabled", "viewer", "revoked"])
+def test_no_link_is_made_by_who_may_not_write_any_more(
+    app: Flask, people: People, program: Program, shelf: list[str], what: str
+) -> None:
+    """As where they were deactivated while their request was under way."""
+    member = people.browser()
+    _, token_id = _token(app, member)
+    org_id, user_id = program.org_id, member.user_id
+    assert user_id
+    makers = [f"token:{token_id}"] if what == "revoked" else [f"token:{token_id}", f"user:{user_id}"]
+    target = Target(document_id=UUID(shelf[0]))
+    with app.app_context():
+        with transaction(org_id):
+            for maker in makers:
+                shares.add(org_id, target, expires_at=after(60), by=maker)
+            user = users.get(org_id, user_id)
+            assert user
+            if what == "disabled":
+                users.disable(user)
+            elif what == "viewer":
+                users.set_role(user, Role.VIEWER)
+            else:
+                tokens.revoke(org_id, token_id)
+        for maker in makers:
+            with pytest.raises(MakerMayNotWrite), transaction(org_id):
+                shares.add(org_id, target, expires_at=after(60), by=maker)
 
 
 def test_with_sharing_off_links_show_nothing_and_none_is_made(

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Table, func, insert, select, update
 
+from webapp.accounts import actors
 from webapp.accounts.keys import digest, new_secret
 from webapp.accounts.model import ApiToken
 from webapp.clock import new_id, now
@@ -38,6 +39,10 @@ _links = cast(Table, ShareLink.__table__)
 
 class TooManyLinks(ValueError):
     """A document or a view has LINKS_MAX links."""
+
+
+class MakerMayNotWrite(ValueError):
+    """Who makes the link was deactivated, revoked or made a viewer meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,10 @@ class Share:
 def add(
     org_id: UUID, target: Target, *, expires_at: Any, by: str, name: str | None = None, with_original: bool = False
 ) -> tuple[UUID, str]:
-    """A new link's id and its secret, which is told once; TooManyLinks."""
+    """A new link's id and its secret, which is told once; TooManyLinks, MakerMayNotWrite."""
+    # What ends the links of a person or a token finds this one, or has been found here.
+    if not actors.may_still_write(org_id, by):
+        raise MakerMayNotWrite
     working = select(func.count()).select_from(_links).where(_links.c.org_id == org_id, target.condition, *_works())
     if (session().scalar(working) or 0) >= LINKS_MAX:
         raise TooManyLinks
@@ -128,10 +136,12 @@ def revoke(org_id: UUID, share_id: UUID) -> bool:
 def revoke_all_by(org_id: UUID, user_id: UUID) -> int:
     """End all links that a person has made, themselves or by a token of theirs; how many."""
     tokens = session().scalars(select(ApiToken.id).where(ApiToken.org_id == org_id, ApiToken.user_id == user_id))
-    makers = [f"user:{user_id}", *(f"token:{token_id}" for token_id in tokens)]
-    theirs = _links.c.org_id == org_id, _links.c.created_by.in_(makers), *_works()
-    ended = update(_links).where(*theirs).values(revoked_at=now()).returning(_links.c.id)
-    return len(session().scalars(ended).all())
+    return _revoke_by(org_id, [f"user:{user_id}", *(f"token:{token_id}" for token_id in tokens)])
+
+
+def revoke_all_by_token(org_id: UUID, token_id: UUID) -> int:
+    """End all links that a token has made; how many."""
+    return _revoke_by(org_id, [f"token:{token_id}"])
 
 
 def count_opening(org_id: UUID, share_id: UUID) -> None:
@@ -183,6 +193,12 @@ def _view(share: Share) -> View | None:
     """The shared view, unless its query can't be read any more."""
     view = views.get(share.org_id, share.target.view_id) if share.target.view_id else None
     return None if view is None or view.mistake else view
+
+
+def _revoke_by(org_id: UUID, makers: Sequence[str]) -> int:
+    theirs = _links.c.org_id == org_id, _links.c.created_by.in_(makers), *_works()
+    ended = update(_links).where(*theirs).values(revoked_at=now()).returning(_links.c.id)
+    return len(session().scalars(ended).all())
 
 
 def _works() -> tuple[ColumnElement[bool], ...]:

@@ -116,6 +116,10 @@ _SENTENCES: Mapping[str | int, tuple[str, str]] = {
         "Too many downloads at once",
         "Your organisation is already fetching as many large files as it may at once. Try again in a few seconds.",
     ),
+    "downloads_of_links": (
+        "Too many downloads at once",
+        "Other large files are being fetched by links at this moment. Try again in a few seconds.",
+    ),
     "downloads_of_all": (
         "Too many downloads at once",
         "The server is sending as many large files as it can. Try again in a few seconds.",

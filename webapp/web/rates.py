@@ -35,8 +35,8 @@ HOUR_SECONDS = 3600.0
 _BUCKETS_MAX = 50_000
 # Pages for those who have a link and nothing else.
 _LINKS = frozenset({"account.sign_in_link", "shared.show", "shared.document", "shared.original"})
-# So many openings of a link have a line in the security log, and then one a minute: what brings no cookie is counted
-# each time, and must not fill the log.
+# So many openings of a link, and downloads by it, have a line in the security log, and then one a minute: whoever has
+# it must not fill the log.
 _OPENINGS_AT_ONCE, _OPENINGS_PER_SECOND = 100.0, 1 / 60
 
 
@@ -192,7 +192,16 @@ def _count() -> None:
 
 def may_note_opening(share_id: UUID) -> bool:
     """Whether this opening of a share link has a line of its own in the security log."""
-    return not _rates().take(Allowance(f"openings:{share_id}", _OPENINGS_PER_SECOND, _OPENINGS_AT_ONCE))
+    return _may_note("openings", share_id)
+
+
+def may_note_download(share_id: UUID) -> bool:
+    """The same for a download by the link."""
+    return _may_note("link_downloads", share_id)
+
+
+def _may_note(kind: str, share_id: UUID) -> bool:
+    return not _rates().take(Allowance(f"{kind}:{share_id}", _OPENINGS_PER_SECOND, _OPENINGS_AT_ONCE))
 
 
 def _count_visitor() -> None:

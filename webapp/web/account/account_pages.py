@@ -12,6 +12,7 @@ from webapp.accounts.model import User
 from webapp.accounts.roles import Principal
 from webapp.accounts.sign_in import SignInRefused
 from webapp.db import reading, transaction
+from webapp.library import shares
 from webapp.web import cookies, visitors
 from webapp.web.access import current_user, people_only, principal, public, services
 from webapp.web.account import proof
@@ -108,6 +109,10 @@ def set_password() -> Response:
     token = sign_in.set_password(
         who.org_id, user_id, request.form["password"], days, visitors.visit(), ends_tokens=ends_tokens
     )
+    if ends_tokens:
+        # Afterwards, when no token and no earlier session can make another one.
+        with transaction(who.org_id):
+            shares.revoke_all_by(who.org_id, user_id)
     response = _redirect(url_for("account.show"))
     cookies.keep_session(response, token, days)
     return response

@@ -9,6 +9,7 @@ from webapp.accounts.audit import Action
 from webapp.accounts.roles import Principal, Scope
 from webapp.clock import new_id
 from webapp.db import transaction
+from webapp.library import shares
 from webapp.web.access import people_only, principal
 from webapp.web.account.account_view import DAYS_CHOICES, DAYS_DEFAULT, account_page
 from webapp.web.account.proof import FIELD, error_of_proof
@@ -53,7 +54,8 @@ def revoke(token_id: UUID) -> Response:
             raise Problem(404)
         if token.revoked_at is None:
             tokens.revoke(who.org_id, token_id)
-            note(Action.TOKEN_REVOKED, f"token:{token_id}", name=token.name, scope=token.scope)
+            ended = shares.revoke_all_by_token(who.org_id, token_id)
+            note(Action.TOKEN_REVOKED, f"token:{token_id}", name=token.name, scope=token.scope, links_ended=ended)
     return make_response(redirect(url_for("account.show"), 303))
 
 

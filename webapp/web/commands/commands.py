@@ -108,6 +108,8 @@ def _change_role(org_name: str, email: str, role: str) -> None:
         user = _user(org, email)
         before = user.role
         users.set_role(user, Role(role))
+        if role == Role.VIEWER:
+            shares.revoke_all_by(org.id, user.id)
         _note(org, Action.ROLE_CHANGED, user, before=before, role=role)
     click.echo(f"{email} is {role} of “{org_name}” now.", err=True)
 
@@ -116,11 +118,12 @@ def _change_role(org_name: str, email: str, role: str) -> None:
 @org_option
 @_email_option
 def _reset_user(org_name: str, email: str) -> None:
-    """Forget a person's password, end their sessions, links and tokens, and print a link that signs them in once."""
+    """Forget a person's password, end their sessions, tokens and all links, and print one that signs them in once."""
     with transaction(everywhere=True):
         org = org_named(org_name)
         user = _enabled(_user(org, email))
         users.reset(user)
+        shares.revoke_all_by(org.id, user.id)
         _note(org, Action.USER_RESET, user)
         link = new_link(user, services().settings)
     _say_link(link)
@@ -186,10 +189,11 @@ def _list_tokens(org_name: str) -> None:
 @org_option
 @click.argument("token_id", type=click.UUID)
 def _revoke_token(org_name: str, token_id: UUID) -> None:
-    """End a token for good."""
+    """End a token for good, and the share links that it made."""
     with transaction(everywhere=True):
         org = org_named(org_name)
         ended = tokens.revoke(org.id, token_id)
+        shares.revoke_all_by_token(org.id, token_id)
         if ended is not None:
             audit.record(org.id, COMMAND_LINE, Action.TOKEN_REVOKED, f"token:{token_id}")
     if ended is None:

@@ -99,7 +99,8 @@ def make_link(user_id: UUID) -> Response:
             user = _locked(user_id).user
             token = people.make_link(who, user, _invitation_seconds(), ends_all=ends_all)
             if ends_all:
-                note(Action.USER_RESET, f"user:{user_id}", email=user.email)
+                ended = shares.revoke_all_by(who.org_id, user_id)
+                note(Action.USER_RESET, f"user:{user_id}", email=user.email, links_ended=ended)
             note(Action.PASSWORD_LINK_CREATED, f"user:{user_id}", email=user.email)
     except PersonRefused as refused:
         return _page(_Shown(refusal=_SENTENCES[refused.why]), 409)
@@ -182,7 +183,8 @@ def _change_role(user: User, role: Role) -> None:
         return
     before = user.role
     people.change_role(principal(), user, role)
-    note(Action.ROLE_CHANGED, f"user:{user.id}", email=user.email, before=before, role=role.value)
+    ended = shares.revoke_all_by(user.org_id, user.id) if role is Role.VIEWER else None
+    note(Action.ROLE_CHANGED, f"user:{user.id}", email=user.email, before=before, role=role.value, links_ended=ended)
 
 
 def _set_active(user: User, *, is_active: bool) -> None:

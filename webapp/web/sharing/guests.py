@@ -14,7 +14,6 @@ from flask import session as form_session
 
 from webapp.accounts import audit
 from webapp.accounts.audit import Action, Actor
-from webapp.accounts.roles import Principal
 from webapp.db import reading
 from webapp.db.errors import DATABASE_ERRORS, trouble_of
 from webapp.db.later import write_soon
@@ -23,7 +22,7 @@ from webapp.library import shares
 from webapp.library.shares import Share
 from webapp.web.access import services
 from webapp.web.errors import Problem
-from webapp.web.rates import may_note_opening
+from webapp.web.rates import may_note_download, may_note_opening
 from webapp.web.security_log import CONTINUED_SECONDS, is_behind_the_beginning
 
 _log = logging.getLogger(__name__)
@@ -66,7 +65,7 @@ class Guest:
         self._write_soon(f"an opening of the link {self.share.id}", write)
 
     def note_download(self, document: Document) -> None:
-        """Add a line about the original on its way out, once for each download."""
+        """Add a line about the original on its way out, once for each download, but not without bound."""
         if request.method != "GET":
             return
         actor, target, name = self._actor(), f"document:{document.id}", document.filename
@@ -75,6 +74,8 @@ class Guest:
                 earlier = Action.DOCUMENT_DOWNLOADED, target, "original", CONTINUED_SECONDS
                 if audit.is_noted(self.org_id, actor, *earlier):
                     return
+        if not may_note_download(self.share.id):
+            return
 
         def write() -> None:
             audit.record(self.org_id, actor, Action.DOCUMENT_DOWNLOADED, target, what="original", filename=name)
@@ -104,12 +105,11 @@ def admitted(token: str) -> Guest:
         share = shares.find(token)
     if share is None:
         raise nothing_here()
-    # Large answers take seats of this org. It may nothing: each route asks for a permission.
-    g.principal = Principal(share.org_id, "", "share link", frozenset())
+    # Large answers take seats of the link.
+    g.share_link = share.id
     return Guest(share)
 
 
 def nothing_here() -> Problem:
     """The one answer for whatever a link does not show."""
-    g.principal = None
     return Problem(404, "share")

@@ -14,7 +14,15 @@ from webapp.clock import after, utc_now
 from webapp.db import reading, transaction
 from webapp.documents.model import Document
 from webapp.library import lookup, shares, views
-from webapp.library.shares import DAYS_MAX, LINKS_MAX, NAME_CHARACTERS_MAX, Share, Target, TooManyLinks
+from webapp.library.shares import (
+    DAYS_MAX,
+    LINKS_MAX,
+    NAME_CHARACTERS_MAX,
+    MakerMayNotWrite,
+    Share,
+    Target,
+    TooManyLinks,
+)
 from webapp.library.views import View
 from webapp.web import fragments
 from webapp.web.access import get_document, org_id, principal, services, writers_only
@@ -173,6 +181,8 @@ def _share(shared: _Shared) -> Response:
             )
             share = shares.get(who.org_id, share_id)
             note(Action.SHARE_CREATED, f"share:{share_id}", filename=shared.title, link=wanted.name)
+    except MakerMayNotWrite as error:
+        raise Problem(403, "read_only") from error
     except TooManyLinks:
         return _refuse(shared, _TOO_MANY, 409)
     url = own_address(url_for("shared.show", token=secret))
