@@ -155,6 +155,7 @@ def test_many_messages_are_looked_at_in_turns(
     [
         ("=?utf-8?q?Gr=C3=BC=C3=9Fe?=", "Grüße"),
         ("=?nonsense?q?x?=", "=?nonsense?q?x?="),
+        ("=?utf-8?b?QUJDR?=", "=?utf-8?b?QUJDR?="),
         ("../../etc/passwd", "../../etc/passwd"),
         ("", "Message 1"),
     ],

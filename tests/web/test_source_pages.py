@@ -263,3 +263,27 @@ def test_a_person_fetches_a_mailbox_without_javascript(app: Flask, browser: Brow
     again = browser.post(made.location, {**form, "host": "127.0.0.1", "password": "", "name": "Post", "kind": "imap"})
     assert again.status_code == 303
     assert "allows such servers by the setting SOURCE_PRIVATE_HOSTS" in browser.post(f"{made.location}/test").text
+
+
+def test_where_messages_are_moved_to_says_nothing_of_which_are_new(app: Flask, ops: Program) -> None:
+    address = f"/sources/{read_json(ops.post('/sources', json=_MAIL))['id']}"
+    mark = {"ids": "0123.1", "uid": 7}
+    with app.app_context(), transaction(ops.org_id) as session:
+        session.query(Source).update({"mark": mark})
+    ops.send("PATCH", address, json={"after_taking": "move", "move_to": "Done"})
+    with app.app_context(), transaction(ops.org_id) as session:
+        assert session.query(Source).one().mark == mark
+
+
+def test_a_hidden_folder_is_not_offered_to_be_taken(app: Flask, ops: Program, browser: Browser, folder: Path) -> None:
+    made = _make(ops, folder)
+    (folder / ".config").mkdir()
+    (folder / ".profile").write_text("Some words.")
+    _poll(app)
+    address = f"/sources/{made['id']}"
+    page = browser.get(address).text
+    assert "Take all the same: .profile" in page
+    assert "Take all the same: .config" not in page
+    items = {item["name"]: item["id"] for item in read_json(ops.get(address))["items"]}
+    refused = ops.post(f"{address}/items/{items['.config/']}/retry")
+    assert (refused.status_code, "A folder can" in refused.text) == (409, True), refused.text

@@ -9,6 +9,7 @@ import socket
 
 from webapp.config.sources import SourceSettings
 from webapp.library.sources.trouble import SourceFailed, SourceTrouble
+from webapp.providers.public_addresses import may_connect
 
 
 def checked_addresses(settings: SourceSettings, host: str, port: int, *, is_plain: bool) -> list[str]:
@@ -22,7 +23,8 @@ def checked_addresses(settings: SourceSettings, host: str, port: int, *, is_plai
     except (OSError, UnicodeError) as error:
         raise SourceFailed(SourceTrouble.HOST_UNKNOWN) from error
     addresses = [_address(str(each[4][0])) for each in found]
-    if host.lower() not in settings.private_hosts and not all(each.is_global for each in addresses):
+    allows_private = host.lower() in settings.private_hosts
+    if not all(may_connect(str(each), allows_private=allows_private) for each in addresses):
         raise SourceFailed(SourceTrouble.HOST_PRIVATE)
     if is_plain and not all(each.is_loopback for each in addresses):
         raise SourceFailed(SourceTrouble.PLAIN_REFUSED)

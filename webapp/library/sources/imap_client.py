@@ -7,18 +7,25 @@ import imaplib
 import re
 import socket
 import ssl
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from webapp.clock import monotonic
 from webapp.library.sources.trouble import SourceFailed, SourceTrouble
 
 TIMEOUT_SECONDS = 30.0
+COMMAND_SECONDS = 60.0
+"""How long a server may take for its greeting, or for one answer. TIMEOUT_SECONDS is for each piece of it."""
+SESSION_SECONDS = 600.0
+"""How long a connection may last, since other sources wait for their turn."""
 PART_BYTES = 1 << 20
 # What a server may say in answer to one command.
 _ANSWER_BYTES_MAX = 32 << 20
 # Ids are asked for in windows, since an answer is one line.
+_GOODBYE_SECONDS, _ADDRESSES_MAX = 5.0, 4
 _WINDOW, _WINDOWS_MAX = 50_000, 100
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _UID = re.compile(rb"\bUID (\d+)")
@@ -40,10 +47,39 @@ class _Bounded(imaplib.IMAP4):
     def __init__(self, server: MailServer, address: str) -> None:
         self._address = address
         self.left_bytes = _ANSWER_BYTES_MAX
-        super().__init__(server.host, server.port, TIMEOUT_SECONDS)
+        self._ends_at = monotonic() + SESSION_SECONDS
+        self._line: socket.socket | None = None
+        with self.deadline():
+            super().__init__(server.host, server.port, TIMEOUT_SECONDS)
+
+    @contextmanager
+    def deadline(self, seconds: float | None = None) -> Iterator[None]:
+        """End the connection unless this is done in time: a server that sends byte after byte never times out."""
+        timer = threading.Timer(max(0.0, min(seconds or COMMAND_SECONDS, self._ends_at - monotonic())), self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _cut(self) -> None:
+        with suppress(OSError):
+            if self._line is not None:
+                self._line.shutdown(socket.SHUT_RDWR)
+
+    def shutdown(self) -> None:
+        try:
+            super().shutdown()
+        finally:
+            if self._line is not None:
+                self._line.close()
 
     def _create_socket(self, timeout: float | None) -> socket.socket:
-        return socket.create_connection((self._address, self.port), timeout)
+        connection = socket.create_connection((self._address, self.port), timeout)
+        # Of its own, since TLS puts another socket in the place of the first one.
+        self._line = connection.dup()
+        return connection
 
     def read(self, size: int) -> bytes:
         self._count(size)
@@ -69,6 +105,8 @@ class _BoundedTls(_Bounded):
             return _context().wrap_socket(plain, server_hostname=self.host)
         except BaseException:
             plain.close()
+            if self._line is not None:
+                self._line.close()
             raise
 
 
@@ -84,12 +122,13 @@ class ImapClient:
         self._next_uid = 0
         self._can: set[bytes] = set()
         try:
-            with _translated():
+            with self._asking():
                 if server.security == "starttls":
                     if "STARTTLS" not in self._imap.capabilities:
                         raise SourceFailed(SourceTrouble.TLS_FAILED)
                     self._imap.starttls(_context())
-            self._sign_in(username, password)
+            with self._imap.deadline():
+                self._sign_in(username, password)
             with self._asking():
                 # Servers tell more to those whom they know.
                 self._can = {word.upper() for line in self._imap.capability()[1] if line for word in line.split()}
@@ -182,8 +221,10 @@ class ImapClient:
 
     def close(self) -> None:
         """End the connection."""
-        with suppress(OSError, imaplib.IMAP4.error):
+        with suppress(OSError, imaplib.IMAP4.error), self._imap.deadline(_GOODBYE_SECONDS):
             self._imap.logout()
+        with suppress(OSError, imaplib.IMAP4.error):
+            self._imap.shutdown()
 
     def _ask(self, command: str, *arguments: str) -> list[Any]:
         with self._asking():
@@ -195,14 +236,14 @@ class ImapClient:
     @contextmanager
     def _asking(self) -> Iterator[None]:
         self._imap.left_bytes = _ANSWER_BYTES_MAX
-        with _translated():
+        with self._imap.deadline(), _translated():
             yield
 
 
 def _connect(server: MailServer) -> _Bounded:
     kind = _BoundedTls if server.security == "tls" else _Bounded
     failure: SourceFailed | None = None
-    for address in server.addresses:
+    for address in server.addresses[:_ADDRESSES_MAX]:
         try:
             with _translated(SourceTrouble.SERVER_UNREACHABLE):
                 return kind(server, address)

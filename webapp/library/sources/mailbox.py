@@ -4,6 +4,7 @@ import hashlib
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.parser import BytesHeaderParser
 from typing import Any, BinaryIO, cast
@@ -134,7 +135,7 @@ def _subject(header: bytes) -> str:
     raw = str(BytesHeaderParser().parsebytes(header).get("Subject", ""))
     try:
         text = str(make_header(decode_header(raw)))
-    except (ValueError, LookupError):
+    except (ValueError, LookupError, MessageError):
         text = raw
     text = text.encode("utf-8", "replace").decode().replace("\0", "")
     return " ".join(text.split())[:_SUBJECT_CHARACTERS_MAX]
