@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import re
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ from typing import Any
 
 from webapp.documents.source_model import Source
 from webapp.library.folders import clean_folder
-from webapp.library.sources.ledger import Sighting
+from webapp.library.sources.ledger import FOLDER_VERSION, Sighting
 from webapp.library.sources.places import AllowedFolder, Opened, allowed_folder
 from webapp.library.sources.trouble import ItemFailed, ItemReason, SourceFailed, SourceTrouble
 from webapp.services import Services
@@ -28,6 +29,10 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TEMPORARY = re.compile(
     r"^~\$|^\.~lock\.|~$|\.(part|partial|tmp|temp|crdownload|download|filepart|swp|!ut|opdownload)$", re.IGNORECASE
 )
+# While a file is checked before it is moved or deleted, no other program knows its name.
+_PRIVATE = re.compile(r"^docmill-[0-9a-f]{8}-")
+# Some file systems allow no more than 143 bytes.
+_PRIVATE_BYTES_MAX = 100
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE)
 
 
@@ -69,49 +74,68 @@ class FolderPlace:
         """Open a file in the version that is to be taken."""
         folder, name = os.path.split(self._path(item))
         with _translated(), self._opened(folder) as at:
-            number = os.open(name, _FILE, dir_fd=at)
+            number = _open_file(name, at)
         with os.fdopen(number, "rb", buffering=0) as file:
 
             def check() -> None:
                 if _version(os.fstat(number)) != item.version:
                     raise ItemFailed(ItemReason.CHANGED)
 
-            if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise ItemFailed(ItemReason.NO_FILE, is_final=True)
             check()
             yield Opened(file, *self._called(item), check)
 
     def _called(self, item: Any) -> tuple[str, str | None]:
         """What the document of a file is called, and its folder."""
         folder, name = os.path.split(self._path(item))
-        return shown(name), clean_folder(shown(folder))
+        return shown(_PRIVATE.sub("", name)), clean_folder(shown(folder))
 
     def settle(self, item: Any) -> bool:
         """Move or delete a file that was taken, unless it has changed since: then it is another one."""
         path = self._path(item)
+        if self._after_taking == "leave":
+            return False
         folder, name = os.path.split(path)
         is_moved = self._after_taking == "move"
         try:
             with self._opened(folder) as at:
-                found = os.stat(name, dir_fd=at, follow_symlinks=False)
-                if not stat.S_ISREG(found.st_mode) or _version(found) != item.version:
-                    return False
-                if is_moved:
-                    self._move(at, folder, name)
-                elif self._after_taking == "delete":
-                    os.unlink(name, dir_fd=at)
+                return self._take_away(at, folder, name, item.version)
         except OSError as error:
             raise ItemFailed(ItemReason.CANT_MOVE if is_moved else ItemReason.CANT_DELETE) from error
-        return self._after_taking != "leave"
 
     def close(self) -> None:
         """There is nothing to close: a folder is opened for each use."""
 
-    def _move(self, at: int, folder: str, name: str) -> None:
+    def _take_away(self, at: int, folder: str, name: str, version: str) -> bool:
+        """Move or delete a file if it is the one that was taken; whether it was.
+
+        A new one may be renamed into its place at any moment. So the file gets a name first that nobody else knows, and
+        is looked at again under it. It is an ordinary name: what a process leaves there that dies is found by the next
+        poll.
+        """
+        found = os.stat(name, dir_fd=at, follow_symlinks=False)
+        if not stat.S_ISREG(found.st_mode) or _version(found) != version:
+            return False
+        private = _private_name(name)
+        os.rename(name, private, src_dir_fd=at, dst_dir_fd=at)
+        is_gone = False
+        try:
+            if _is_version(private, at, version):
+                if self._after_taking == "move":
+                    self._move(at, folder, private, name)
+                else:
+                    os.unlink(private, dir_fd=at)
+                is_gone = True
+        finally:
+            if not is_gone:
+                _rename_back(at, private, name)
+        return is_gone
+
+    def _move(self, at: int, folder: str, private: str, name: str) -> None:
         with self._opened("") as root:
             there = self._make(root, [TAKEN, *PurePosixPath(folder).parts])
             try:
-                os.rename(name, _free_name(there, name), src_dir_fd=at, dst_dir_fd=there)
+                free = _free_name(there, _PRIVATE.sub("", name))
+                os.rename(private, free, src_dir_fd=at, dst_dir_fd=there)
             finally:
                 os.close(there)
 
@@ -163,7 +187,7 @@ class FolderPlace:
         skip = _why_not(path, entry.name, found)
         if is_folder and skip is None:
             return None, path, True
-        version = "folder" if is_folder else _version(found)
+        version = FOLDER_VERSION if is_folder else _version(found)
         key = hashlib.sha256(os.fsencode(path)).hexdigest()
         size = None if is_folder else found.st_size
         return Sighting(key, version, shown(path) + ("/" if is_folder else ""), size, skip), path, is_folder
@@ -220,6 +244,47 @@ def _why_not(path: str, name: str, found: os.stat_result) -> ItemReason | None:
         (is_file and found.st_size == 0, ItemReason.EMPTY),
     )
     return next((reason for is_so, reason in checks if is_so), None)
+
+
+def _open_file(name: str, at: int) -> int:
+    """The descriptor of a file; ItemFailed for anything else, which would open, too."""
+    number = os.open(name, _FILE, dir_fd=at)
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise ItemFailed(ItemReason.NO_FILE, is_final=True)
+    except BaseException:
+        os.close(number)
+        raise
+    return number
+
+
+def _is_version(name: str, at: int, version: str) -> bool:
+    """Whether a file is in this version. It is opened, since a network drive may remember how a name was before."""
+    try:
+        number = _open_file(name, at)
+    except ItemFailed:
+        return False
+    try:
+        return _version(os.fstat(number)) == version
+    finally:
+        os.close(number)
+
+
+def _private_name(name: str) -> str:
+    kept = _PRIVATE.sub("", name)
+    while len(os.fsencode(kept)) > _PRIVATE_BYTES_MAX:
+        kept = kept[1:]
+    return f"docmill-{secrets.token_hex(4)}-{kept}"
+
+
+def _rename_back(at: int, private: str, name: str) -> None:
+    """Give a file its name back, unless another file has it by now: nothing is ever replaced.
+
+    Where the file system knows no links, it keeps its private name; a poll takes it under that, too.
+    """
+    with suppress(OSError):
+        os.link(private, name, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+        os.unlink(private, dir_fd=at)
 
 
 def _free_name(at: int, name: str) -> str:

@@ -17,6 +17,8 @@ from webapp.library.sources.trouble import ItemReason
 
 NAME_CHARACTERS_MAX = 1_000
 STATES = ("waiting", "taken", "skipped", "failed")
+FOLDER_VERSION = "folder"
+"""The version in the row of a folder that is skipped. It can't be taken."""
 _BATCH = 500
 _FIRST_RETRY_SECONDS, _RETRY_SECONDS_MAX = 15.0, 900.0
 _items = cast(Table, SourceItem.__table__)
@@ -184,9 +186,22 @@ def wait(lease: SourceLease, row: Any, reason: ItemReason, tries_max: int | None
 
 
 def retry(org_id: UUID, source_id: UUID, item_id: UUID) -> bool:
-    """In the open transaction: try what failed or was skipped again, with the next poll; whether there was one."""
-    i = _items.c
-    mine = i.org_id == org_id, i.source_id == source_id, i.id == item_id, i.state.in_(("failed", "skipped"))
+    """In the open transaction: try what failed or was skipped again, with the next poll; whether that can be done.
+
+    Not a folder, and not an earlier version of a file that waits to be taken.
+    """
+    i, other = _items.c, _items.alias()
+    waiting = select(other.c.id).where(
+        other.c.source_id == source_id, other.c.key == i.key, other.c.state == "waiting", other.c.id != i.id
+    )
+    mine = (
+        i.org_id == org_id,
+        i.source_id == source_id,
+        i.id == item_id,
+        i.state.in_(("failed", "skipped")),
+        i.version != FOLDER_VERSION,
+        ~waiting.exists(),
+    )
     values = {"state": "waiting", "ended_at": None, "tries": 0, "next_try_at": now(), "unneeded_at": None}
     changed: Any = session().execute(update(_items).where(*mine).values(**values))
     return bool(changed.rowcount)

@@ -17,7 +17,7 @@ from webapp.library.sources.ledger import Sighting
 from webapp.library.sources.mailbox import MailboxPlace
 from webapp.library.sources.maildir import MaildirPlace
 from webapp.library.sources.places import SourcePlace, may_poll
-from webapp.library.sources.taking import take
+from webapp.library.sources.taking import note_unexpected, take
 from webapp.library.sources.trouble import ItemFailed, ItemReason, SourceFailed, SourceTrouble
 from webapp.services import Services
 
@@ -59,22 +59,30 @@ def poll_due(services: Services, should_stop: Stop = lambda: False) -> int:
 
 def poll(services: Services, lease: SourceLease, should_stop: Stop = lambda: False) -> None:
     """Poll a source under its lease. Another process may be quicker, and then nothing more is written here."""
-    place, trouble, is_done = None, None, True
+    place, trouble, is_done, is_unexpected = None, None, True, False
     try:
         try:
             place = open_place(services, lease.source)
             is_done = _poll(services, lease, place, should_stop)
             trouble = place.trouble
+        except SourceLeaseLost:
+            raise
         except SourceFailed as failure:
             trouble = failure.trouble
             # Once, and not at each poll for as long as it lasts.
             if trouble != lease.source.last_error:
                 _log.warning("source %s was not polled: %s", lease.source.id, trouble)
+        # Shown at the source. If it were not, the source would look well and never be polled to its end.
+        except Exception as error:  # noqa: BLE001 - one item or one source must not stop the others
+            note_unexpected(lease, error)
+            trouble, is_unexpected = SourceTrouble.UNEXPECTED, True
         seconds = float(lease.source.interval_seconds) if is_done else _AT_ONCE_SECONDS
         if trouble is SourceTrouble.LOGIN_REFUSED:
             # Servers lock out who gives a wrong password again and again.
             seconds = max(seconds, _REFUSED_SECONDS)
-        leases.release(lease, trouble, place.mark if place else None, seconds)
+        # Up to a new mark not all may have been written down.
+        mark = place.mark if place is not None and not is_unexpected else None
+        leases.release(lease, trouble, mark, seconds)
     except SourceLeaseLost:
         _log.warning("source %s is polled by another process, or was paused or deleted", lease.source.id)
     finally:
@@ -114,6 +122,12 @@ def _settle(lease: SourceLease, place: SourcePlace) -> SourceTrouble | None:
                 ledger.settle(lease, item.id, is_unneeded=failure.is_final)
             else:
                 ledger.wait(lease, item, failure.reason)
+        except (SourceFailed, SourceLeaseLost):
+            raise
+        except Exception as error:  # noqa: BLE001 - one item or one source must not stop the others
+            note_unexpected(lease, error)
+            trouble = SourceTrouble.UNEXPECTED
+            ledger.wait(lease, item, ItemReason.UNEXPECTED)
         else:
             ledger.settle(lease, item.id, is_unneeded=is_unneeded)
     return trouble

@@ -2,16 +2,21 @@
 
 import errno
 import io
+import logging
+import traceback
 from typing import Any, BinaryIO
 
+from webapp.db.errors import trouble_of
 from webapp.jobs.states import Priority
 from webapp.library.intake import Ingested, RefusalCode, Refused, Terms, receive, take_in
 from webapp.library.sources import ledger
-from webapp.library.sources.lease import SourceLease, held
+from webapp.library.sources.lease import SourceLease, SourceLeaseLost, held
 from webapp.library.sources.places import Opened, SourcePlace
 from webapp.library.sources.trouble import ItemFailed, ItemReason, SourceFailed, SourceTrouble
 from webapp.provider_errors import FailureCode, ProviderError
 from webapp.services import Services
+
+_log = logging.getLogger(__name__)
 
 _TRIES_MAX = 12
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -45,6 +50,22 @@ def take(services: Services, lease: SourceLease, place: SourcePlace, item: Any) 
         reason = ItemReason.SERVER_LOST if lease.source.kind == "imap" else ItemReason.UNREADABLE
         ledger.wait(lease, item, reason, _TRIES_MAX)
         raise
+    except SourceLeaseLost:
+        raise
+    # Whatever is wrong with one item, the others are taken.
+    except Exception as error:  # noqa: BLE001 - note_unexpected logs it
+        note_unexpected(lease, error)
+        ledger.wait(lease, item, ItemReason.UNEXPECTED, _TRIES_MAX)
+
+
+def note_unexpected(lease: SourceLease, error: Exception) -> None:
+    """Log an error that nobody foresaw. One of a database that is away now is raised again: it is no fault."""
+    if trouble_of(error) is not None:
+        raise error
+    # Without the error's text, in which names and words of a file may be.
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    kind = type(error).__name__
+    _log.error("source %s: unexpected %s at %s:%s", lease.source.id, kind, where.filename, where.lineno)
 
 
 def _take(services: Services, lease: SourceLease, place: SourcePlace, item: Any) -> None:

@@ -27,6 +27,7 @@ class SourceTrouble(StrEnum):
     STORAGE_FULL = "storage_full"
     STORAGE_AWAY = "storage_away"
     ORG_FULL = "org_full"
+    UNEXPECTED = "unexpected"
 
 
 class ItemReason(StrEnum):
@@ -40,6 +41,7 @@ class ItemReason(StrEnum):
     STORAGE_FULL = "storage_full"
     STORAGE_AWAY = "storage_away"
     ORG_FULL = "org_full"
+    UNEXPECTED = "unexpected"
     # It was skipped.
     HIDDEN = "hidden"
     TEMPORARY = "temporary"

@@ -11,7 +11,7 @@ from webapp.db import reading, transaction
 from webapp.db.bounded import Count
 from webapp.documents.source_model import Source, SourceItem
 from webapp.library.sources import ledger, registry
-from webapp.library.sources.ledger import STATES
+from webapp.library.sources.ledger import FOLDER_VERSION, STATES
 from webapp.library.sources.polling import SourceTrial, try_out
 from webapp.library.sources.registry import SOURCES_MAX, TooManySources
 from webapp.web import fragments
@@ -25,6 +25,8 @@ from webapp.web.sources.source_sentences import reason_sentence, trouble_sentenc
 pages = Blueprint("sources", __name__, url_prefix="/sources")
 
 PAGE_ROWS = 50
+# Why something was skipped that a person may know better.
+_WORTH_A_TRY = ("too_large", "mismatch", "temporary", "hidden")
 # What the security log is told of a source.
 _NOTED = ("name", "kind", "after_taking", "interval_seconds", "is_on")
 
@@ -71,6 +73,14 @@ class ItemView:
     def why(self) -> str | None:
         """Its reason, in a sentence."""
         return reason_sentence(self.item.reason)
+
+    @property
+    def can_take(self) -> bool:
+        """Whether a person is offered to try it again: where that may change something."""
+        item = self.item
+        if item.state == "failed":
+            return True
+        return item.state == "skipped" and item.reason in _WORTH_A_TRY and item.version != FOLDER_VERSION
 
     def json(self) -> dict[str, Any]:
         """The item for programs."""
@@ -198,7 +208,10 @@ def retry(source_id: UUID, item_id: UUID) -> Response:
             raise Problem(404)
         if not ledger.retry(org_id(), source_id, item_id):
             raise Problem(
-                409, "not_failed", detail="It neither failed nor was skipped, or is being tried again already."
+                409,
+                "not_failed",
+                detail="It neither failed nor was skipped, or it or a later version of it waits already. "
+                "A folder can't be taken.",
             )
         registry.poll_soon(org_id(), source_id)
     if fragments.is_for_program():

@@ -87,8 +87,8 @@ def changed_values(source: Source, given: Mapping[str, Any]) -> dict[str, Any]:
         after_taking = {"after_taking": source.after_taking, **values}["after_taking"]
         place = _place(source.kind, given, source.place, after_taking)
         if place != source.place:
-            # Another place has other messages.
-            values |= {"place": place, "mark": None}
+            # The mark says of which mailbox it is, so a poll of another one begins anew.
+            values["place"] = place
     if given.get("password"):
         values["sealed_secret"] = sealed_password(source.id, given)
     return values

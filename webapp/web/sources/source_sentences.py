@@ -30,6 +30,7 @@ TROUBLES: Mapping[str, str] = {
     "storage_full": "The file store is full. Nothing is lost: files wait, and are taken when there is room.",
     "storage_away": "The file store takes no files right now. They wait, and are taken when it does.",
     "org_full": "Your organisation has stored as much as it may. Files wait, and are taken when there is room.",
+    "unexpected": "The last poll ended with an error in Docmill, which is in its log. It is tried again.",
 }
 REASONS: Mapping[str, str] = {
     "new": "It is taken soon; a file once it does not change any more.",
@@ -39,6 +40,7 @@ REASONS: Mapping[str, str] = {
     "storage_full": "The file store is full. It is tried again.",
     "storage_away": "The file store takes no files right now. It is tried again.",
     "org_full": "Your organisation has stored as much as it may. It is tried again.",
+    "unexpected": "An error in Docmill, which is in its log, kept it from being taken or settled. It is tried again.",
     "hidden": "Its name begins with a dot, as those of hidden files do.",
     "temporary": "By its name it is a temporary file, or one that is still being downloaded.",
     "empty": "It is empty.",
