@@ -492,3 +492,25 @@ def test_what_nobody_foresaw_is_shown_and_stops_no_other_file(
     assert (found.last_error, found.lease_id) == ("unexpected", None)
     watched.poll()
     assert watched.source().last_error is None
+
+
+def test_a_file_that_could_be_deleted_at_last_does_not_say_otherwise(
+    workplace: Workplace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = watch(workplace, tmp_path / "in", "delete")
+    watched.put("a.txt", b"one")
+    watched.poll()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "_is_version", refuse)
+        watched.poll()
+    [row] = watched.rows()
+    assert (row.state, row.reason, row.is_settled) == ("taken", "cant_delete", False)
+    assert (watched.source().last_error, watched.files()) == ("cant_delete", ["a.txt"])
+    watched.poll()
+    [row] = watched.rows()
+    assert (row.state, row.reason, row.is_settled, watched.files()) == ("taken", None, True, [])
+    assert watched.source().last_error is None

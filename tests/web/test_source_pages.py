@@ -11,8 +11,10 @@ from tests.bare import changed
 from tests.web.databases import both_databases
 from tests.web.people import Browser, People, Program
 from tests.web.shelves import read_json
+from webapp.clock import after
 from webapp.db import transaction
 from webapp.documents.source_model import Source, SourceItem
+from webapp.library.sources import lease
 from webapp.library.sources.polling import poll_due
 from webapp.services import Services
 
@@ -287,3 +289,53 @@ def test_a_hidden_folder_is_not_offered_to_be_taken(app: Flask, ops: Program, br
     items = {item["name"]: item["id"] for item in read_json(ops.get(address))["items"]}
     refused = ops.post(f"{address}/items/{items['.config/']}/retry")
     assert (refused.status_code, "A folder can" in refused.text) == (409, True), refused.text
+
+
+@both_databases
+def test_sources_that_no_process_may_poll_say_so_and_keep_no_other_from_it(
+    app: Flask, ops: Program, browser: Browser, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "_CANDIDATES", 2)
+    services: Services = app.extensions["docmill"]
+    for number in range(5):
+        _make(ops, folder, name=f"Gone {number}")
+    with app.app_context(), transaction(ops.org_id) as session:
+        session.query(Source).update({"place": {"path": "/no/longer/allowed"}, "next_poll_at": after(-3600.0)})
+    last = _make(ops, folder, name="Good")
+    with app.app_context():
+        assert poll_due(services) == 1
+    seen = {each["name"]: each for each in read_json(ops.get("/sources"))["sources"]}
+    assert (seen["Good"]["id"], seen["Good"]["error"], seen["Gone 0"]["error"]) == (last["id"], None, "not_polled")
+    assert seen["Good"]["last_poll_at"]
+    assert "It is due, but no process polls it" in browser.get("/sources").text
+    assert read_json(ops.get("/ops"))["sources"]["in_trouble"] == [f"Gone {number}" for number in range(5)]
+
+
+def test_a_mistake_in_a_form_is_shown_beside_its_field_and_loses_nothing(
+    app: Flask, browser: Browser, folder: Path
+) -> None:
+    form = {"kind": "folder", "name": "Scanner", "path": "/etc", "after_taking": "move", "interval_seconds": "77"}
+    answer = browser.post("/sources", form)
+    assert answer.status_code == 422
+    panel = answer.text.partition('id="new-folder"')[2].partition("</details>")[0]
+    others = answer.text.partition('id="new-imap"')[2]
+    for words in ('id="path-error"', "SOURCE_FOLDERS", 'value="Scanner"', 'value="/etc"', 'value="77"'):
+        assert words in panel
+    assert 'value="move" selected' in panel
+    assert "-error" not in others
+    assert "77" not in others
+    assert ' open id="new-folder"' in answer.text
+
+    mail = {**_MAIL, "port": "", "security": "starttls", "mailbox": "INBOX", "after_taking": "move", "move_to": ""}
+    answer = browser.post("/sources", {**mail, "interval_seconds": "60"})
+    assert (answer.status_code, 'id="move_to-error"' in answer.text) == (422, True)
+    assert "Write to which folder of the mailbox" in answer.text
+    assert "secret words" not in answer.text
+    made = browser.post("/sources", {**mail, "interval_seconds": "60", "move_to": "Done"})
+    assert made.status_code == 303
+    assert 'value="143"' in browser.get(made.location).text, "the usual port"
+
+    answer = browser.post(made.location, {**mail, "move_to": "Done", "host": "imap.example.net", "password": ""})
+    assert (answer.status_code, 'id="password-error"' in answer.text) == (422, True)
+    assert 'value="imap.example.net"' in answer.text
+    assert '<details class="panel" open>' in answer.text

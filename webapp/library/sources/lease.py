@@ -2,8 +2,9 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, cast
 from uuid import UUID
 
@@ -55,13 +56,22 @@ class SourceLease:
 
 def claim(may_poll: Callable[[Source], bool]) -> SourceLease | None:
     """The lease of the source that has been due longest, of those that this process may poll; None where none is."""
+    # Those that no process may poll stay due, and stand before all others: so it is looked behind them.
+    for start in count(0, _CANDIDATES):
+        found = _due(start)
+        for source in found:
+            if may_poll(source) and (lease := _claim(source)):
+                return lease
+        if len(found) < _CANDIDATES:
+            break
+    return None
+
+
+def _due(start: int) -> Sequence[Source]:
     s = Source
     with reading(everywhere=True) as opened:
-        found = opened.scalars(select(s).where(_is_due()).order_by(s.next_poll_at, s.id).limit(_CANDIDATES)).all()
-    for source in found:
-        if may_poll(source) and (lease := _claim(source)):
-            return lease
-    return None
+        asked = select(s).where(_is_due()).order_by(s.next_poll_at, s.id)
+        return opened.scalars(asked.offset(start).limit(_CANDIDATES)).all()
 
 
 def _claim(source: Source) -> SourceLease | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Table, delete, insert, select, update
+from sqlalchemy import Table, case, delete, insert, select, update
 
 from webapp.batches import batches
 from webapp.clock import after, new_id, now, utc_now
@@ -160,7 +160,10 @@ def _is_left(lease: SourceLease) -> bool:
 def settle(lease: SourceLease, item_id: UUID, *, is_unneeded: bool) -> None:
     """What was taken was moved, marked or deleted, too."""
     with held(lease) as opened:
-        values = {"is_settled": True, **({"unneeded_at": now()} if is_unneeded else {})}
+        i = _items.c
+        # What kept it from being settled has passed; what is known of its bytes has not.
+        known = case((i.reason.in_((ItemReason.KNOWN, ItemReason.RESTORED)), i.reason), else_=None)
+        values = {"is_settled": True, "reason": known, **({"unneeded_at": now()} if is_unneeded else {})}
         opened.execute(update(_items).where(_items.c.id == item_id).values(**values))
 
 

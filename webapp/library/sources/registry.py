@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Table, delete, func, insert, select, true, update
 
-from webapp.clock import new_id, now
+from webapp.clock import new_id, now, utc_now
 from webapp.db import session
 from webapp.documents.source_model import Source
+from webapp.library.sources.trouble import SourceTrouble
 
 SOURCES_MAX = 50
 NAME_CHARACTERS_MAX = 100
 INTERVAL_LEAST, INTERVAL_MOST, INTERVAL_USUAL = 10, 86_400, 60
+OVERDUE_SECONDS = 600.0
 _sources = cast(Table, Source.__table__)
 
 
@@ -30,6 +32,16 @@ def of_org(org_id: UUID) -> Sequence[Source]:
 def find(org_id: UUID, source_id: UUID) -> Source | None:
     """A source; None where there is none."""
     return session().scalar(select(Source).where(Source.org_id == org_id, Source.id == source_id))
+
+
+def trouble(source: Any) -> str | None:
+    """What is wrong with a source, as a code: its last poll ended early, or no process polls it."""
+    at = utc_now()
+    is_polled = source.lease_until is not None and source.lease_until > at
+    is_overdue = at - source.next_poll_at > timedelta(seconds=OVERDUE_SECONDS)
+    if source.is_on and is_overdue and not is_polled:
+        return SourceTrouble.NOT_POLLED
+    return cast("str | None", source.last_error)
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ def summary(org_id: UUID | None = None) -> SourcesSummary | None:
     rows = (
         session()
         .execute(
-            select(s.name, s.is_on, s.last_poll_at, s.last_error).where(
+            select(s.name, s.is_on, s.last_poll_at, s.next_poll_at, s.lease_until, s.last_error).where(
                 true() if org_id is None else s.org_id == org_id
             )
         )
@@ -58,7 +70,7 @@ def summary(org_id: UUID | None = None) -> SourcesSummary | None:
         return None
     on = [row for row in rows if row.is_on]
     polls = [row.last_poll_at for row in rows if row.last_poll_at]
-    in_trouble = tuple(sorted(row.name for row in on if row.last_error))
+    in_trouble = tuple(sorted(row.name for row in on if trouble(row)))
     return SourcesSummary(len(on), len(rows) - len(on), max(polls, default=None), in_trouble)
 
 

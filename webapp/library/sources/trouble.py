@@ -28,6 +28,8 @@ class SourceTrouble(StrEnum):
     STORAGE_AWAY = "storage_away"
     ORG_FULL = "org_full"
     UNEXPECTED = "unexpected"
+    NOT_POLLED = "not_polled"
+    """It has been due for long, and no process has polled it."""
 
 
 class ItemReason(StrEnum):

@@ -8,7 +8,7 @@ from uuid import UUID
 from webapp.jobs.sealed_passwords import CHARACTERS_MAX
 from webapp.web.access import services
 from webapp.web.document.changes import is_text
-from webapp.web.errors import Problem
+from webapp.web.sources.mistakes import Mistaken
 
 PLACE = ("host", "port", "security", "username", "mailbox", "move_to")
 SECURITIES = ("tls", "starttls", "plain")
@@ -29,9 +29,10 @@ def mailbox_place(given: Mapping[str, Any], before: Mapping[str, Any], after_tak
     """Where the mailbox is, of what is given and what was known before."""
     merged = {"mailbox": "INBOX", "move_to": "", "security": "tls", **before, **given}
     if not isinstance(merged.get("host"), str) or not _HOST.fullmatch(merged["host"].strip()):
-        raise Problem(422, detail=_WRONG_HOST)
+        words = "Write the name or the address of a mail server, as in imap.example.com."
+        raise Mistaken("host", _WRONG_HOST, words)
     if merged["security"] not in SECURITIES:
-        raise Problem(422, detail=_WRONG_SECURITY)
+        raise Mistaken("security", _WRONG_SECURITY, "Choose one of these.")
     place = {
         "host": merged["host"].strip().lower(),
         "port": _port(_PORTS[merged["security"]] if merged.get("port") in (None, "") else merged["port"]),
@@ -41,9 +42,10 @@ def mailbox_place(given: Mapping[str, Any], before: Mapping[str, Any], after_tak
         "move_to": _line(merged["move_to"], "move_to") if merged["move_to"] else "",
     }
     if after_taking == "move" and place["move_to"] in {"", place["mailbox"]}:
-        raise Problem(422, detail=_WHERE_TO)
+        words = "Write to which folder of the mailbox messages are moved: another one than they come from."
+        raise Mistaken("move_to", _WHERE_TO, words)
     if before and not given.get("password") and any(place[name] != before.get(name) for name in _WITH_PASSWORD):
-        raise Problem(422, detail=_AGAIN)
+        raise Mistaken("password", _AGAIN)
     return place
 
 
@@ -52,22 +54,25 @@ def sealed_password(source_id: UUID, given: Mapping[str, Any]) -> bytes:
     password = given.get("password")
     is_fit = isinstance(password, str) and 1 <= len(password) <= CHARACTERS_MAX and is_text(password)
     if not is_fit or any(sign in str(password) for sign in "\r\n\0"):
-        raise Problem(422, detail=_WRONG_PASSWORD)
+        words = f"Write a password of 1 to {CHARACTERS_MAX} characters, on one line."
+        raise Mistaken("password", _WRONG_PASSWORD, words)
     return services().seal.seal(str(password), source_id)
 
 
 def _port(value: object) -> int:
     try:
         port = int(str(value))
-    except ValueError as error:
-        raise Problem(422, detail=_WRONG_PORT) from error
+    except ValueError:
+        port = 0
     if not 1 <= port <= 65535:
-        raise Problem(422, detail=_WRONG_PORT)
+        words = "Write a whole number from 1 to 65535, or nothing for the usual port."
+        raise Mistaken("port", _WRONG_PORT, words)
     return port
 
 
 def _line(value: object, name: str) -> str:
     text = value.strip() if isinstance(value, str) and is_text(value) else ""
     if not 1 <= len(text) <= _NAME_CHARACTERS_MAX or not text.isprintable():
-        raise Problem(422, detail=f"{name} must be a text of 1 to {_NAME_CHARACTERS_MAX} characters, on one line.")
+        detail = f"{name} must be a text of 1 to {_NAME_CHARACTERS_MAX} characters, on one line."
+        raise Mistaken(name, detail, f"Write 1 to {_NAME_CHARACTERS_MAX} characters, on one line.")
     return text

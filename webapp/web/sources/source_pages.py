@@ -1,5 +1,6 @@
 """GET /sources: folders and mailboxes that are polled for new documents; each with what it saw, took and skipped."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,7 @@ from webapp.web.access import ops_only, org_id, principal, services
 from webapp.web.errors import Problem
 from webapp.web.security_log import note
 from webapp.web.sources.mailbox_requests import SECURITIES
+from webapp.web.sources.mistakes import Mistaken
 from webapp.web.sources.source_requests import AFTER_TAKING, asked, changed_values, new_values
 from webapp.web.sources.source_sentences import reason_sentence, trouble_sentence
 
@@ -40,8 +42,8 @@ class SourceView:
 
     @property
     def error(self) -> str | None:
-        """Why its last poll ended early, in a sentence."""
-        return trouble_sentence(self.source.last_error)
+        """Why its last poll ended early, or that nobody polls it, in a sentence."""
+        return trouble_sentence(registry.trouble(self.source))
 
     def json(self) -> dict[str, Any]:
         """The source for programs; no secret is in it."""
@@ -56,7 +58,7 @@ class SourceView:
             "on": source.is_on,
             "last_poll_at": source.last_poll_at,
             "next_poll_at": source.next_poll_at if source.is_on else None,
-            "error": source.last_error,
+            "error": registry.trouble(source),
             "error_detail": self.error,
             "counts": {name: count.number for name, count in self.counts.items()},
             "counts_more": [name for name, count in self.counts.items() if count.more],
@@ -104,14 +106,9 @@ class ItemView:
 @ops_only
 def index() -> Response:
     """The sources, by their names."""
-    org = org_id()
-    with reading(org):
-        found = registry.of_org(org)
-        counts = ledger.counts(org, [source.id for source in found])
-    shown = [SourceView(source, counts[source.id]) for source in found]
     if fragments.is_for_program():
-        return jsonify(sources=[each.json() for each in shown])
-    return make_response(render_template("sources/page.html", sources=shown, **_choices()))
+        return jsonify(sources=[each.json() for each in _views()])
+    return _index()
 
 
 @pages.get("/<uuid:source_id>")
@@ -125,11 +122,16 @@ def show(source_id: UUID) -> Response:
 @ops_only
 def create() -> Response:
     """Make a source: 201 with its address. It is polled at once."""
-    values = new_values(asked())
+    given = asked()
     try:
+        values = new_values(given)
         with transaction(org_id()):
             source_id = registry.add(org_id(), values, principal().ref)
             note(Action.SOURCE_CREATED, f"source:{source_id}", **_noted(values))
+    except Mistaken as mistake:
+        if fragments.is_for_program():
+            raise
+        return _index(422, errors=mistake.errors, given=given)
     except TooManySources as error:
         detail = f"Your organisation has {SOURCES_MAX} sources. Delete one that nobody needs."
         raise Problem(409, "too_many", detail=detail) from error
@@ -143,7 +145,7 @@ def create() -> Response:
 @ops_only
 def change(source_id: UUID) -> Response:
     """Change what is named of a source."""
-    _change(source_id)
+    _change(source_id, asked())
     return jsonify(_view(source_id).json())
 
 
@@ -151,7 +153,11 @@ def change(source_id: UUID) -> Response:
 @ops_only
 def edit(source_id: UUID) -> Response:
     """The same from a form of the page."""
-    _change(source_id)
+    given = asked()
+    try:
+        _change(source_id, given)
+    except Mistaken as mistake:
+        return _page(source_id, status=422, errors=mistake.errors, given=given)
     return make_response(redirect(url_for("sources.show", source_id=source_id), 303))
 
 
@@ -221,7 +227,19 @@ def retry(source_id: UUID, item_id: UUID) -> Response:
     return make_response(redirect(url_for("sources.show", source_id=source_id, state="waiting"), 303))
 
 
-def _page(source_id: UUID, trial: SourceTrial | None = None) -> Response:
+def _views() -> list[SourceView]:
+    org = org_id()
+    with reading(org):
+        found = registry.of_org(org)
+        counts = ledger.counts(org, [source.id for source in found])
+    return [SourceView(source, counts[source.id]) for source in found]
+
+
+def _index(status: int = 200, **more: Any) -> Response:
+    return make_response(render_template("sources/page.html", sources=_views(), **_choices(), **more), status)
+
+
+def _page(source_id: UUID, trial: SourceTrial | None = None, *, status: int = 200, **more: Any) -> Response:
     state, before = _state(), _cursor()
     shown = _view(source_id)
     with reading(org_id()):
@@ -231,7 +249,7 @@ def _page(source_id: UUID, trial: SourceTrial | None = None) -> Response:
     if fragments.is_for_program():
         return jsonify({**shown.json(), "items": [row.json() for row in rows], "next_cursor": cursor})
     values = {"shown": shown, "items": rows, "state": state, "next_cursor": cursor, "trial": trial}
-    return make_response(render_template("sources/source.html", **values, **_choices()))
+    return make_response(render_template("sources/source.html", **values, **_choices(), **more), status)
 
 
 def _choices() -> dict[str, Any]:
@@ -256,8 +274,8 @@ def _found(source_id: UUID) -> Source:
     return found
 
 
-def _change(source_id: UUID) -> None:
-    values = changed_values(_found(source_id), asked())
+def _change(source_id: UUID, given: Mapping[str, Any]) -> None:
+    values = changed_values(_found(source_id), given)
     with transaction(org_id()):
         registry.change(org_id(), source_id, values)
         note(Action.SOURCE_CHANGED, f"source:{source_id}", **_noted(values))

@@ -20,7 +20,8 @@ from webapp.web.csrf import FIELD
 from webapp.web.document.changes import is_text
 from webapp.web.errors import Problem
 from webapp.web.sources.mailbox_requests import PLACE, mailbox_place, sealed_password
-from webapp.web.sources.source_sentences import trouble_sentence
+from webapp.web.sources.mistakes import Mistaken
+from webapp.web.sources.source_sentences import TROUBLES
 
 AFTER_TAKING: Mapping[str, tuple[str, ...]] = {
     "folder": ("leave", "move", "delete"),
@@ -100,7 +101,8 @@ def _values(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
         values["name"] = _name(given["name"])
     if "after_taking" in given:
         if given["after_taking"] not in AFTER_TAKING[kind]:
-            raise Problem(422, detail=f"after_taking must be one of: {', '.join(AFTER_TAKING[kind])}.")
+            detail = f"after_taking must be one of: {', '.join(AFTER_TAKING[kind])}."
+            raise Mistaken("after_taking", detail, "Choose one of these.")
         values["after_taking"] = given["after_taking"]
     if "interval_seconds" in given:
         values["interval_seconds"] = _interval(given["interval_seconds"])
@@ -120,30 +122,31 @@ def _place(kind: str, given: Mapping[str, Any], before: Mapping[str, Any], after
 def _path(value: object) -> str:
     if not principal().is_operator:
         raise Problem(403, "operator_only", detail=_FOR_OPERATORS)
-    path = _text(value, _WRONG_PATH).strip()
+    path = value.strip() if isinstance(value, str) and is_text(value) else ""
     if not path.startswith("/") or len(path) > PATH_CHARACTERS_MAX:
-        raise Problem(422, detail=_WRONG_PATH)
+        raise Mistaken("path", _WRONG_PATH, "Write the whole path of a folder, as in /srv/scans.")
     try:
         allowed_folder(services().settings, path)
     except SourceFailed as failure:
-        raise Problem(422, failure.trouble, detail=trouble_sentence(failure.trouble)) from failure
+        raise Mistaken("path", TROUBLES[failure.trouble], reason=failure.trouble) from failure
     return path.rstrip("/")
 
 
 def _name(value: object) -> str:
-    name = " ".join(_text(value, _WRONG_NAME).split())
+    name = " ".join(value.split()) if isinstance(value, str) and is_text(value) else ""
     if not 1 <= len(name) <= NAME_CHARACTERS_MAX:
-        raise Problem(422, detail=_WRONG_NAME)
+        raise Mistaken("name", _WRONG_NAME, f"Write a name of 1 to {NAME_CHARACTERS_MAX} characters.")
     return name
 
 
 def _interval(value: object) -> int:
     try:
         seconds = int(str(value)) if not isinstance(value, bool) else 0
-    except ValueError as error:
-        raise Problem(422, detail=_WRONG_INTERVAL) from error
+    except ValueError:
+        seconds = 0
     if not INTERVAL_LEAST <= seconds <= INTERVAL_MOST:
-        raise Problem(422, detail=_WRONG_INTERVAL)
+        words = f"Write a whole number from {INTERVAL_LEAST} to {INTERVAL_MOST}."
+        raise Mistaken("interval_seconds", _WRONG_INTERVAL, words)
     return seconds
 
 
@@ -153,9 +156,3 @@ def _flag(value: object) -> bool:
     if value in (False, "", "0"):
         return False
     raise Problem(422, detail="on must be true or false.")
-
-
-def _text(value: object, detail: str) -> str:
-    if not isinstance(value, str) or not is_text(value):
-        raise Problem(422, detail=detail)
-    return value

@@ -30,6 +30,8 @@ TROUBLES: Mapping[str, str] = {
     "storage_full": "The file store is full. Nothing is lost: files wait, and are taken when there is room.",
     "storage_away": "The file store takes no files right now. They wait, and are taken when it does.",
     "org_full": "Your organisation has stored as much as it may. Files wait, and are taken when there is room.",
+    "not_polled": "It is due, but no process polls it: no worker is running, or its folder is not in the setting "
+    "SOURCE_FOLDERS of those that are.",
     "unexpected": "The last poll ended with an error in Docmill, which is in its log. It is tried again.",
 }
 REASONS: Mapping[str, str] = {
