@@ -80,19 +80,20 @@ def _make_pile(page: Page, folder: Path, tmp_path: Path) -> Mapping[str, Any]:
     wait_for(lambda: bool(_ask(page, "GET", "/tags")["tags"]), "for a tag")
     source = {"kind": "folder", "name": "Scanner", "path": str(folder)}
     made = {
-        "document_id": documents["report.pdf"],
+        "document_id": documents["table.pdf"],
         "view_id": view["id"],
         "rule_id": _ask(page, "POST", "/rules", rule)["id"],
         "operation_id": operation["id"],
         "tag_id": _ask(page, "GET", "/tags")["tags"][0]["id"],
         **_webhook(page),
+        "token": _ask(page, "POST", f"/views/{view['id']}/shares", {"days": 7})["url"].rsplit("/", 1)[1],
         "source_id": _ask(page, "POST", "/sources", source)["id"],
         "job_id": _ask(page, "GET", "/ops/jobs?status=failed")["jobs"][0]["id"],
         "number": 1,
         "row": 1,
         "column": 1,
     }
-    return made | {f"document_id of {name}": documents[name] for name in documents if name != "report.pdf"}
+    return made | {f"document_id of {name}": documents[name] for name in documents if name != "table.pdf"}
 
 
 def _webhook(page: Page) -> Mapping[str, str]:
@@ -112,7 +113,7 @@ def _ask(page: Page, method: str, path: str, body: Mapping[str, Any] | None = No
 
 
 def _addresses(pile: Mapping[str, Any], folder: Path) -> list[str]:
-    """Of each route that can be got, with the documents that there are."""
+    """Of each route that can be got, and of the page of each document."""
     app = create_app(settings_for(folder, DATABASE_URL=f"sqlite:///{folder}/routes.sqlite3"))
     found: list[str] = ["/no/such/page"]
     with app.test_request_context():
@@ -125,7 +126,7 @@ def _addresses(pile: Mapping[str, Any], folder: Path) -> list[str]:
             values = {name: pile[name] for name in rule.arguments}
             _, address = rule.build(values) or ("", "")
             found.append(address)
-            if "document_id" in values and not values.keys() - {"document_id"}:
+            if rule.endpoint == "document.show":
                 others = (pile[name] for name in pile if name.startswith("document_id of"))
                 found += [address.replace(pile["document_id"], each) for each in others]
     dispose(app)
