@@ -46,6 +46,7 @@ NATIVE = {
     "words",
     "chunk_words",
     "ix_chunk_words_document_id",
+    "ix_chunks_document_id_org_id",
     "ix_chunks_embedding_minilm",
     "ix_chunks_embedding_e5",
     "chunks_fts",

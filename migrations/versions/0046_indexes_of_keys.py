@@ -17,11 +17,14 @@ def upgrade() -> None:
     """No row changes."""
     op.create_index("ix_run_events_document_id_org_id_id", "run_events", ["document_id", "org_id", "id"])
     op.drop_index("ix_run_events_document_id_id", "run_events")
-    op.create_index("ix_chunks_document_id_org_id", "chunks", ["document_id", "org_id"])
+    # PostgreSQL does not need it, and with odd statistics would look up other things by it.
+    if op.get_bind().dialect.name == "sqlite":
+        op.create_index("ix_chunks_document_id_org_id", "chunks", ["document_id", "org_id"])
 
 
 def downgrade() -> None:
     """Back to what was there before."""
-    op.drop_index("ix_chunks_document_id_org_id", "chunks")
+    if op.get_bind().dialect.name == "sqlite":
+        op.drop_index("ix_chunks_document_id_org_id", "chunks")
     op.create_index("ix_run_events_document_id_id", "run_events", ["document_id", "id"])
     op.drop_index("ix_run_events_document_id_org_id_id", "run_events")

@@ -19,7 +19,7 @@ from webapp.documents.correction_model import Correction
 from webapp.documents.source_model import SourceItem
 from webapp.library import bulk, corrections, rules, shares, tag_changes, tags, views, webhooks
 from webapp.library.bulk import BulkAction, BulkRequest
-from webapp.library.shares import Target
+from webapp.library.shares import ShareTarget
 from webapp.library.sources import registry
 from webapp.web.access import Access, access_of
 from webapp.web.csrf import FIELD
@@ -278,7 +278,7 @@ def _view_and_rule(app: Flask, org_id: UUID) -> dict[str, UUID]:
     with app.app_context(), transaction(org_id):
         view_id = views.add(org_id, {"name": "theirs", "query": "", "sort": "newest"}, "tests")
         rule = {"name": "theirs", "view_id": view_id, "tags": ["theirs"], "is_on": True}
-        share_id, _ = shares.add(org_id, Target(view_id=view_id), expires_at=after(60), by="tests")
+        share_id, _ = shares.add(org_id, ShareTarget(view_id=view_id), expires_at=after(60), by="tests")
         return {"view_id": view_id, "rule_id": rules.add(org_id, rule, "tests"), "share_id": share_id}
 
 

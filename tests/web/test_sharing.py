@@ -23,7 +23,7 @@ from webapp.clock import after, new_id, utc_now
 from webapp.db import later, reading, transaction, write_turn
 from webapp.documents.share_model import ShareLink
 from webapp.library import shares
-from webapp.library.shares import MakerMayNotWrite, Target
+from webapp.library.shares import MakerMayNotWrite, ShareTarget
 from webapp.web.access import Access, access_of
 
 RYE = "Rye is dark and heavy."
@@ -446,7 +446,7 @@ def test_no_link_is_made_by_who_may_not_write_any_more(
     org_id, user_id = program.org_id, member.user_id
     assert user_id
     makers = [f"token:{token_id}"] if what == "revoked" else [f"token:{token_id}", f"user:{user_id}"]
-    target = Target(document_id=UUID(shelf[0]))
+    target = ShareTarget(document_id=UUID(shelf[0]))
     with app.app_context():
         with transaction(org_id):
             for maker in makers:

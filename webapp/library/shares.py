@@ -46,7 +46,7 @@ class MakerMayNotWrite(ValueError):
 
 
 @dataclass(frozen=True)
-class Target:
+class ShareTarget:
     """What a link shows: one document, or what a saved view shows."""
 
     document_id: UUID | None = None
@@ -69,7 +69,7 @@ class Share:
 
     id: UUID
     org_id: UUID
-    target: Target
+    target: ShareTarget
     name: str | None
     with_original: bool
     created_by: str
@@ -80,7 +80,7 @@ class Share:
 
 
 def add(
-    org_id: UUID, target: Target, *, expires_at: Any, by: str, name: str | None = None, with_original: bool = False
+    org_id: UUID, target: ShareTarget, *, expires_at: Any, by: str, name: str | None = None, with_original: bool = False
 ) -> tuple[UUID, str]:
     """A new link's id and its secret, which is told once; TooManyLinks, MakerMayNotWrite."""
     # What ends the links of a person or a token finds this one, or has been found here.
@@ -96,7 +96,7 @@ def add(
     return share_id, secret
 
 
-def of_target(org_id: UUID, target: Target) -> list[Share]:
+def of_target(org_id: UUID, target: ShareTarget) -> list[Share]:
     """The links to a document or a view that work, the newest first."""
     return _read(_links.c.org_id == org_id, target.condition, *_works())
 
@@ -214,7 +214,7 @@ def _share(row: Any) -> Share:
     return Share(
         row.id,
         row.org_id,
-        Target(row.document_id, row.view_id),
+        ShareTarget(row.document_id, row.view_id),
         row.name,
         row.with_original,
         row.created_by,

@@ -33,10 +33,9 @@ class Chunk(Base):
         CheckConstraint("(embedding IS NULL) = (embedding_model IS NULL)", name="embedded"),
         CheckConstraint("page_from <= page_to", name="pages"),
         CheckConstraint("time_from <= time_to", name="times"),
-        # Both columns of the key: by the org alone SQLite would look for the passages of a document that is deleted.
-        Index("ix_chunks_document_id_org_id", "document_id", "org_id"),
         # No index begins with the org and goes on with anything but the id: before it has statistics, PostgreSQL
-        # would read all of the org by it, for each passage that it is to find by its id.
+        # would read all of the org by it, for each passage that it is to find by its id. On SQLite there is one on
+        # both columns of the key, by which it finds the passages of a document that is deleted.
     )
 
     id: Mapped[UUID] = mapped_column(Uuid, primary_key=True)

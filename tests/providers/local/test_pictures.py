@@ -16,7 +16,7 @@ from PIL import Image
 from tests import samples, scans
 from webapp.clock import monotonic
 from webapp.provider_errors import BadInput, Busy, FailureCode, ParserCrashed, TimedOut
-from webapp.providers.local.drawing_seats import DrawingSeats, Share
+from webapp.providers.local.drawing_seats import DrawingSeats, SeatLimits
 from webapp.providers.local.pictures import LocalPictures
 from webapp.readers.pdf.picture import SIGNATURE, png
 
@@ -117,7 +117,7 @@ def test_letters_and_photographs_come_back_as_they_were() -> None:
 
 @pytest.mark.slow
 def test_a_request_behind_too_many_is_refused_at_once(tmp_path: Path) -> None:
-    pictures = LocalPictures(everybody=Share(1, 1), one_org=Share(1, 1))
+    pictures = LocalPictures(everybody=SeatLimits(1, 1), one_org=SeatLimits(1, 1))
     endless, simple = tmp_path / "endless", tmp_path / "simple"
     endless.write_bytes(samples.nested_forms_pdf())
     simple.write_bytes(samples.report_pdf(1))
@@ -135,7 +135,7 @@ def test_a_request_behind_too_many_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_an_org_leaves_others_a_seat_and_places_to_wait() -> None:
-    seats = DrawingSeats(Share(at_once=2, places=4), Share(at_once=1, places=2))
+    seats = DrawingSeats(SeatLimits(at_once=2, places=4), SeatLimits(at_once=1, places=2))
     with ThreadPoolExecutor() as others:
         with seats.seat("greedy", 0):
             waiting = others.submit(_sit, seats, "greedy")
@@ -151,7 +151,7 @@ def test_an_org_leaves_others_a_seat_and_places_to_wait() -> None:
 
 
 def test_a_request_that_waits_too_long_is_refused() -> None:
-    seats = DrawingSeats(Share(at_once=1, places=2), Share(at_once=1, places=2))
+    seats = DrawingSeats(SeatLimits(at_once=1, places=2), SeatLimits(at_once=1, places=2))
     with seats.seat("a", 0):
         with pytest.raises(Busy, match="in time"):
             _sit(seats, "b", 0.01)

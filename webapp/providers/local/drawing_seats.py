@@ -10,7 +10,7 @@ from webapp.provider_errors import Busy
 
 
 @dataclass(frozen=True)
-class Share:
+class SeatLimits:
     """How many draw at once, and how many draw or wait."""
 
     at_once: int
@@ -20,7 +20,7 @@ class Share:
 class DrawingSeats:
     """Limits requests for pictures, each of which occupies a thread: few may wait, and no org takes all places."""
 
-    def __init__(self, everybody: Share, one_org: Share) -> None:
+    def __init__(self, everybody: SeatLimits, one_org: SeatLimits) -> None:
         self._everybody = everybody
         self._one_org = one_org
         self._changed = threading.Condition()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webapp.provider_errors import BlobMissing, ParserCrashed
-from webapp.providers.local.drawing_seats import DrawingSeats, Share
+from webapp.providers.local.drawing_seats import DrawingSeats, SeatLimits
 from webapp.providers.local.extract import BOOK_BYTES_MAX
 from webapp.readers.book_pictures import BookPictures
 from webapp.readers.extraction import Word
@@ -22,14 +22,16 @@ MEMORY_BYTES = 768 << 20
 # More than a picture of the largest size has if nothing about it can be packed.
 FILE_BYTES_MAX = 16 << 20
 # One org's slow pages leave others a seat to draw on, and places to wait.
-EVERYBODY, ONE_ORG = Share(at_once=3, places=11), Share(at_once=2, places=6)
+EVERYBODY, ONE_ORG = SeatLimits(at_once=3, places=11), SeatLimits(at_once=2, places=6)
 WAIT_SECONDS = 10.0
 
 
 class LocalPictures:
     """A PageArtist on pdfium and Pillow."""
 
-    def __init__(self, *, everybody: Share = EVERYBODY, one_org: Share = ONE_ORG, requires_locks: bool = False) -> None:
+    def __init__(
+        self, *, everybody: SeatLimits = EVERYBODY, one_org: SeatLimits = ONE_ORG, requires_locks: bool = False
+    ) -> None:
         limits = ChildLimits(memory_bytes=MEMORY_BYTES, file_bytes=FILE_BYTES_MAX, requires_locks=requires_locks)
         self._sandbox = Sandbox(
             tuple(job.partition(":")[0] for job in (PDF_JOB, PICTURE_JOB, WORDS_JOB, BOOK_JOB)), limits

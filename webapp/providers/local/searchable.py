@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from webapp.provider_errors import ParserCrashed
-from webapp.providers.local.drawing_seats import DrawingSeats, Share
+from webapp.providers.local.drawing_seats import DrawingSeats, SeatLimits
 from webapp.sandbox.call import ChildLimits
 from webapp.sandbox.sandbox import Sandbox
 
 JOB = "webapp.readers.pictures.searchable:make"
 MEMORY_BYTES = 1024 << 20
 FILE_BYTES_MAX = 2 << 30
-EVERYBODY, ONE_ORG = Share(at_once=1, places=6), Share(at_once=1, places=3)
+EVERYBODY, ONE_ORG = SeatLimits(at_once=1, places=6), SeatLimits(at_once=1, places=3)
 WAIT_SECONDS = 20.0
 
 

@@ -20,7 +20,7 @@ from webapp.library.shares import (
     NAME_CHARACTERS_MAX,
     MakerMayNotWrite,
     Share,
-    Target,
+    ShareTarget,
     TooManyLinks,
 )
 from webapp.library.views import View
@@ -60,7 +60,7 @@ class _Wanted:
 class _Shared:
     """What is shared: a document or a view."""
 
-    target: Target
+    target: ShareTarget
     title: str
     url: str
     list_url: str
@@ -131,7 +131,7 @@ def _document(document_id: UUID) -> _Shared:
     document = get_document(document_id)
     _check_on()
     return _Shared(
-        Target(document_id=document_id),
+        ShareTarget(document_id=document_id),
         title_of(document),
         url_for("document.show", document_id=document_id),
         url_for("shares.of_document", document_id=document_id),
@@ -146,7 +146,7 @@ def _view(view_id: UUID) -> _Shared:
         raise Problem(404)
     _check_on()
     return _Shared(
-        Target(view_id=view_id),
+        ShareTarget(view_id=view_id),
         view.name,
         url_for("views.show", view_id=view_id),
         url_for("shares.of_view", view_id=view_id),
