@@ -8,7 +8,7 @@ from uuid import UUID
 from webapp.jobs.sealed_passwords import CHARACTERS_MAX
 from webapp.web.access import services
 from webapp.web.document.changes import is_text
-from webapp.web.sources.mistakes import Mistaken
+from webapp.web.sources.mistakes import MistakenField
 
 PLACE = ("host", "port", "security", "username", "mailbox", "move_to")
 SECURITIES = ("tls", "starttls", "plain")
@@ -30,9 +30,9 @@ def mailbox_place(given: Mapping[str, Any], before: Mapping[str, Any], after_tak
     merged = {"mailbox": "INBOX", "move_to": "", "security": "tls", **before, **given}
     if not isinstance(merged.get("host"), str) or not _HOST.fullmatch(merged["host"].strip()):
         words = "Write the name or the address of a mail server, as in imap.example.com."
-        raise Mistaken("host", _WRONG_HOST, words)
+        raise MistakenField("host", _WRONG_HOST, words)
     if merged["security"] not in SECURITIES:
-        raise Mistaken("security", _WRONG_SECURITY, "Choose one of these.")
+        raise MistakenField("security", _WRONG_SECURITY, "Choose one of these.")
     place = {
         "host": merged["host"].strip().lower(),
         "port": _port(_PORTS[merged["security"]] if merged.get("port") in (None, "") else merged["port"]),
@@ -43,9 +43,9 @@ def mailbox_place(given: Mapping[str, Any], before: Mapping[str, Any], after_tak
     }
     if after_taking == "move" and place["move_to"] in {"", place["mailbox"]}:
         words = "Write to which folder of the mailbox messages are moved: another one than they come from."
-        raise Mistaken("move_to", _WHERE_TO, words)
+        raise MistakenField("move_to", _WHERE_TO, words)
     if before and not given.get("password") and any(place[name] != before.get(name) for name in _WITH_PASSWORD):
-        raise Mistaken("password", _AGAIN)
+        raise MistakenField("password", _AGAIN)
     return place
 
 
@@ -55,7 +55,7 @@ def sealed_password(source_id: UUID, given: Mapping[str, Any]) -> bytes:
     is_fit = isinstance(password, str) and 1 <= len(password) <= CHARACTERS_MAX and is_text(password)
     if not is_fit or any(sign in str(password) for sign in "\r\n\0"):
         words = f"Write a password of 1 to {CHARACTERS_MAX} characters, on one line."
-        raise Mistaken("password", _WRONG_PASSWORD, words)
+        raise MistakenField("password", _WRONG_PASSWORD, words)
     return services().seal.seal(str(password), source_id)
 
 
@@ -66,7 +66,7 @@ def _port(value: object) -> int:
         port = 0
     if not 1 <= port <= 65535:
         words = "Write a whole number from 1 to 65535, or nothing for the usual port."
-        raise Mistaken("port", _WRONG_PORT, words)
+        raise MistakenField("port", _WRONG_PORT, words)
     return port
 
 
@@ -74,5 +74,5 @@ def _line(value: object, name: str) -> str:
     text = value.strip() if isinstance(value, str) and is_text(value) else ""
     if not 1 <= len(text) <= _NAME_CHARACTERS_MAX or not text.isprintable():
         detail = f"{name} must be a text of 1 to {_NAME_CHARACTERS_MAX} characters, on one line."
-        raise Mistaken(name, detail, f"Write 1 to {_NAME_CHARACTERS_MAX} characters, on one line.")
+        raise MistakenField(name, detail, f"Write 1 to {_NAME_CHARACTERS_MAX} characters, on one line.")
     return text

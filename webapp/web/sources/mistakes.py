@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from webapp.web.errors import Problem
 
 
-class Mistaken(Problem):
+class MistakenField(Problem):
     """A value that can't be used: of which field, and a sentence each for programs and for people."""
 
     def __init__(self, field: str, detail: str, words: str | None = None, reason: str | None = None) -> None:

@@ -20,7 +20,7 @@ from webapp.web.access import ops_only, org_id, principal, services
 from webapp.web.errors import Problem
 from webapp.web.security_log import note
 from webapp.web.sources.mailbox_requests import SECURITIES
-from webapp.web.sources.mistakes import Mistaken
+from webapp.web.sources.mistakes import MistakenField
 from webapp.web.sources.source_requests import AFTER_TAKING, asked, changed_values, new_values
 from webapp.web.sources.source_sentences import reason_sentence, trouble_sentence
 
@@ -128,7 +128,7 @@ def create() -> Response:
         with transaction(org_id()):
             source_id = registry.add(org_id(), values, principal().ref)
             note(Action.SOURCE_CREATED, f"source:{source_id}", **_noted(values))
-    except Mistaken as mistake:
+    except MistakenField as mistake:
         if fragments.is_for_program():
             raise
         return _index(422, errors=mistake.errors, given=given)
@@ -156,7 +156,7 @@ def edit(source_id: UUID) -> Response:
     given = asked()
     try:
         _change(source_id, given)
-    except Mistaken as mistake:
+    except MistakenField as mistake:
         return _page(source_id, status=422, errors=mistake.errors, given=given)
     return make_response(redirect(url_for("sources.show", source_id=source_id), 303))
 

@@ -20,7 +20,7 @@ from webapp.web.csrf import FIELD
 from webapp.web.document.changes import is_text
 from webapp.web.errors import Problem
 from webapp.web.sources.mailbox_requests import PLACE, mailbox_place, sealed_password
-from webapp.web.sources.mistakes import Mistaken
+from webapp.web.sources.mistakes import MistakenField
 from webapp.web.sources.source_sentences import TROUBLES
 
 AFTER_TAKING: Mapping[str, tuple[str, ...]] = {
@@ -102,7 +102,7 @@ def _values(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if "after_taking" in given:
         if given["after_taking"] not in AFTER_TAKING[kind]:
             detail = f"after_taking must be one of: {', '.join(AFTER_TAKING[kind])}."
-            raise Mistaken("after_taking", detail, "Choose one of these.")
+            raise MistakenField("after_taking", detail, "Choose one of these.")
         values["after_taking"] = given["after_taking"]
     if "interval_seconds" in given:
         values["interval_seconds"] = _interval(given["interval_seconds"])
@@ -124,18 +124,18 @@ def _path(value: object) -> str:
         raise Problem(403, "operator_only", detail=_FOR_OPERATORS)
     path = value.strip() if isinstance(value, str) and is_text(value) else ""
     if not path.startswith("/") or len(path) > PATH_CHARACTERS_MAX:
-        raise Mistaken("path", _WRONG_PATH, "Write the whole path of a folder, as in /srv/scans.")
+        raise MistakenField("path", _WRONG_PATH, "Write the whole path of a folder, as in /srv/scans.")
     try:
         allowed_folder(services().settings, path)
     except SourceFailed as failure:
-        raise Mistaken("path", TROUBLES[failure.trouble], reason=failure.trouble) from failure
+        raise MistakenField("path", TROUBLES[failure.trouble], reason=failure.trouble) from failure
     return path.rstrip("/")
 
 
 def _name(value: object) -> str:
     name = " ".join(value.split()) if isinstance(value, str) and is_text(value) else ""
     if not 1 <= len(name) <= NAME_CHARACTERS_MAX:
-        raise Mistaken("name", _WRONG_NAME, f"Write a name of 1 to {NAME_CHARACTERS_MAX} characters.")
+        raise MistakenField("name", _WRONG_NAME, f"Write a name of 1 to {NAME_CHARACTERS_MAX} characters.")
     return name
 
 
@@ -146,7 +146,7 @@ def _interval(value: object) -> int:
         seconds = 0
     if not INTERVAL_LEAST <= seconds <= INTERVAL_MOST:
         words = f"Write a whole number from {INTERVAL_LEAST} to {INTERVAL_MOST}."
-        raise Mistaken("interval_seconds", _WRONG_INTERVAL, words)
+        raise MistakenField("interval_seconds", _WRONG_INTERVAL, words)
     return seconds
 
 
