@@ -286,7 +286,8 @@ def test_a_delivery_is_sent_again_or_now(app: Flask, ops: Program, receiver: Rec
 
 
 @both_databases
-def test_a_job_that_ops_cancel_ends_its_delivery(app: Flask, ops: Program, receiver: Receiver) -> None:
+def test_a_job_that_ops_cancel_ends_its_delivery(app: Flask, ops: Program, people: People, receiver: Receiver) -> None:
+    assert "webhooks: none" in app.test_cli_runner().invoke(args=["doctor"]).output
     webhook = hook(ops, receiver)
     delivery = read_json(ops.post(f"/webhooks/{webhook['id']}/test"))
     [job] = read_json(ops.get("/ops/jobs?status=pending"))["jobs"]
@@ -294,6 +295,9 @@ def test_a_job_that_ops_cancel_ends_its_delivery(app: Flask, ops: Program, recei
     assert ops.post(f"/ops/jobs/{job['id']}/cancel").status_code == 200
     found = read_json(ops.get(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}"))
     assert (found["state"], found["error"]) == ("FAILED", "cancelled")
+    assert read_json(ops.get("/ops"))["deliveries_given_up"] == 1
+    assert "1 delivery of webhooks was given up" in people.browser("ops").get("/ops").text
+    assert "webhooks: 1 on, 0 paused; deliveries given up: 1" in app.test_cli_runner().invoke(args=["doctor"]).output
 
 
 @both_databases

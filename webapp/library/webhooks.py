@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
-from sqlalchemy import Table, delete, func, insert, select, type_coerce, update
+from sqlalchemy import Table, delete, func, insert, select, true, type_coerce, update
 
 from webapp.accounts.seal import Seal
 from webapp.clock import after, new_id, now
 from webapp.db import UtcDateTime, session, transaction
+from webapp.db.bounded import Count, up_to_most
 from webapp.documents.states import DeliveryState, WebhookEvent
 from webapp.documents.webhook_model import Webhook, WebhookDelivery
 from webapp.jobs.queue import JobQueue
@@ -72,6 +73,28 @@ def numbers(org_id: UUID) -> dict[str, int]:
         for state, number in counts.items():
             found[state] += number
     return found
+
+
+@dataclass(frozen=True)
+class WebhooksSummary:
+    """How many webhooks are on, how many are paused, and how many of their deliveries were given up."""
+
+    on: int
+    paused: int
+    given_up: Count
+
+
+def summary(org_id: UUID | None = None) -> WebhooksSummary:
+    """Of an org, or of all."""
+    w, d = _webhooks.c, _deliveries.c
+    of_org = true() if org_id is None else w.org_id == org_id
+    rows = session().execute(select(w.is_on, func.count()).where(of_org).group_by(w.is_on))
+    counts = {bool(row[0]): int(row[1]) for row in rows}
+    # Webhook by webhook: there is no index of deliveries that begins with their state.
+    of_webhook = (d.org_id == w.org_id) & (d.state == DeliveryState.FAILED) & (d.webhook_id == w.id)
+    failed = select(d.id).select_from(_webhooks.join(_deliveries, of_webhook)).where(of_org)
+    given_up = Count.of(session().scalar(select(up_to_most(failed))))
+    return WebhooksSummary(counts.get(True, 0), counts.get(False, 0), given_up)
 
 
 @dataclass(frozen=True)

@@ -292,6 +292,8 @@ class OverviewJson(TypedDict):
     disk_free_bytes: int | None
     outdated: Annotated[int, Meta(description="Documents with vectors of an earlier model.")]
     outdated_more: bool
+    deliveries_given_up: Annotated[int, Meta(description="Deliveries of webhooks that are sent no more by themselves.")]
+    deliveries_given_up_more: bool
     rereading: Any
     sources: Annotated[
         Any, Meta(description="How many sources are on, when one was polled last, which are in trouble.")

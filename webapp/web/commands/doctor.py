@@ -12,7 +12,7 @@ from webapp.accounts import orgs, users
 from webapp.config import Settings
 from webapp.config.group import Group
 from webapp.db import reading, row_security
-from webapp.library import selection
+from webapp.library import selection, webhooks
 from webapp.library.reprocess import with_other_vectors
 from webapp.library.sources import registry
 from webapp.provider_errors import ProviderError
@@ -49,6 +49,7 @@ def command() -> None:
         _show_space()
         _show_vectors()
         _show_sources()
+        _show_webhooks()
         _show_work()
     if failed or not all(well):
         raise SystemExit(1)
@@ -144,6 +145,18 @@ def _show_sources() -> None:
     polled = f"; last polled {found.last_poll_at:%H:%M:%S} UTC" if found.last_poll_at else "; not polled yet"
     trouble = f"; in trouble: {one_line(', '.join(found.in_trouble))}" if found.in_trouble else ""
     click.echo(f"sources: {found.on} on, {found.paused} paused{polled}{trouble}")
+
+
+def _show_webhooks() -> None:
+    """How many webhooks are on, and how many deliveries nobody has taken for a day."""
+    with reading(everywhere=True):
+        found = webhooks.summary()
+    if not found.on + found.paused:
+        click.echo("webhooks: none")
+        return
+    number = f"{found.given_up.number}{'+' if found.given_up.more else ''}"
+    given_up = f"; deliveries given up: {number}" if found.given_up else ""
+    click.echo(f"webhooks: {found.on} on, {found.paused} paused{given_up}")
 
 
 class _Asked(Protocol):

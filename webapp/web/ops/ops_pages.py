@@ -9,7 +9,8 @@ from uuid import UUID
 from flask import Blueprint, Response
 
 from webapp.db import reading, row_security
-from webapp.library import reread, selection
+from webapp.db.bounded import Count
+from webapp.library import reread, selection, webhooks
 from webapp.library.reprocess import with_other_vectors
 from webapp.library.sources import registry
 from webapp.provider_errors import ProviderError
@@ -45,6 +46,7 @@ def _overview(org: UUID) -> dict[str, Any]:
             "spending": spending(org, settings.prices.currency),
             "outdated": selection.count(org, with_other_vectors(services())),
             "sources": registry.summary(org),
+            "given_up": webhooks.summary(org).given_up,
             "rereading": reread.progress(services(), org),
             "database": session.get_bind().dialect.name,
             "database_role": row_security.notice() if principal().is_operator else None,
@@ -78,6 +80,9 @@ def _for_programs(shown: dict[str, Any]) -> dict[str, Any]:
     plain.pop("drained", None)
     if "outdated" in shown:
         plain |= {"outdated": shown["outdated"].number, "outdated_more": shown["outdated"].more}
+    if "given_up" in shown:
+        given_up: Count = plain.pop("given_up")
+        plain |= {"deliveries_given_up": given_up.number, "deliveries_given_up_more": given_up.more}
     if "rereading" in shown:
         found: reread.Rereading = shown["rereading"]
         plain["rereading"] = {
