@@ -33,7 +33,7 @@ def test_a_folder_that_was_skipped_is_never_taken(watched: Watched, name: str) -
         session.get_one(SourceItem, skipped.id).ended_at = None
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - of the process
     watched.poll(2)
-    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208 - of the process
     assert watched.items() == {f"{name}/": ("skipped", "no_file"), "a.txt": ("taken", None)}
     assert (watched.source().last_error, watched.source().lease_id) == (None, None)
 

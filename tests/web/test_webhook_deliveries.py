@@ -156,7 +156,7 @@ def work_off_until_death(app: Flask) -> None:
 def context_of(app: Flask, lease: Any) -> StageContext:
     found = services_of(app)
     tools = {"poster": found.poster, "webhook_seal": found.webhook_seal}
-    return StageContext(lease, found.queue, found.providers, 1, monotonic() + 60, threading.Event(), **tools)  # type: ignore[arg-type]
+    return StageContext(lease, found.queue, found.providers, 1, monotonic() + 60, threading.Event(), **tools)  # type: ignore[arg-type] # tools of two types
 
 
 @both_databases

@@ -24,8 +24,8 @@ SESSION_SECONDS = 600.0
 PART_BYTES = 1 << 20
 # What a server may say in answer to one command.
 _ANSWER_BYTES_MAX = 32 << 20
-# Ids are asked for in windows, since an answer is one line.
 _GOODBYE_SECONDS, _ADDRESSES_MAX = 5.0, 4
+# Ids are asked for in windows, since an answer is one line.
 _WINDOW, _WINDOWS_MAX = 50_000, 100
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 _UID = re.compile(rb"\bUID (\d+)")
